@@ -23,7 +23,7 @@ mod tests;
 mod typed;
 
 pub use fields::Fields;
-pub use ssh::{LONGEST_SSH_KEY, ssh_public_key};
+pub use ssh::{LONGEST_SSH_KEY, ssh_key_line, ssh_public_key};
 pub use typed::typed;
 
 /// The longest message that we put into status or results, in bytes.

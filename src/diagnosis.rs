@@ -7,6 +7,7 @@
 //! they ask the same table.
 
 mod details;
+mod reading;
 mod table;
 mod words;
 
@@ -17,15 +18,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use details::{blamed, details};
-use table::{Effect, TABLE};
+use reading::Reading;
+pub use table::Effect;
 
 /// Why a resource or an environment is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
     /// The cause in one word: QuotaExceeded, NoCapacity, Throttled, CredentialsInvalid,
-    /// AccessDenied, NameTaken, SettingsReference, ProviderConfigMissing, ProviderMissing,
-    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, CreationUnknown, or Unknown. For an
-    /// environment as a whole also Uncomposed or Overdue. Later releases may add words.
+    /// AccessDenied, DatabaseAdministrator, ServiceNotEnabled, NameTaken, SettingsReference,
+    /// Unreachable, ChartNotFound, ProviderConfigMissing, ProviderMissing, NotAccepted, WaitsFor,
+    /// WaitsForSecret, TimedOut, Paused, CreationUnknown, or Unknown. For an environment as a whole
+    /// also Uncomposed or Overdue. Later releases may add words.
     #[schemars(with = "String")]
     pub code: Code,
     /// Details of the cause, if they are known: for example `slot`, the resource that this one
@@ -48,11 +51,22 @@ pub enum Code {
     /// The provider's identity may not do this. Params: `provider`, `service`, `action`. Also
     /// `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
+    /// The administrator of a PostgreSQL server lacks rights that the provider needs.
+    DatabaseAdministrator,
+    /// A service or an API of the cloud is not enabled for the account. Params: `provider`,
+    /// `service`.
+    ServiceNotEnabled,
     /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already,
     /// and `deleted` if the cloud reserves the name of a deleted resource.
     NameTaken,
-    /// Settings name an object that does not exist. Params: `settings`, the key.
+    /// Settings name an object that does not exist, or that the cloud rejects. Params: `settings`,
+    /// the key, and `problem`, which is `rejected` for an object that the cloud rejects.
     SettingsReference,
+    /// A host does not answer, or does not exist. Params: `host`.
+    Unreachable,
+    /// The repository does not have the chart in this version. Params: `chart`, `version`,
+    /// `repository`.
+    ChartNotFound,
     /// The provider config is missing, or its provider does not run. Params: `config`, `kind`,
     /// `group`.
     ProviderConfigMissing,
@@ -64,6 +78,9 @@ pub enum Code {
     WaitsFor,
     /// A Secret has to exist first. Params: `secret`, its name.
     WaitsForSecret,
+    /// The resource is not ready within its time. Params: `minutes`, and the parameters of the cause
+    /// that it waited for.
+    TimedOut,
     /// The annotation `crossplane.io/paused` stops the reconciliation.
     Paused,
     /// The provider stopped while it created the resource, and does not know the result.
@@ -173,36 +190,51 @@ pub fn composite_cause(message: &str) -> Cause {
     refusal(message, None).unwrap_or_else(|| Cause::new(Code::Unknown, []))
 }
 
+/// The meaning of an error of a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The cause. Its code is Unknown if the table does not know the message.
+    pub cause: Cause,
+    /// The effect on the state of the resource.
+    pub effect: Effect,
+}
+
+/// The meaning of an error of a provider, an API server or Crossplane. `api` is the API's name.
+pub fn find(message: &str, api: Option<&str>) -> Finding {
+    let reading = Reading::new(message);
+    match table::find(&reading) {
+        Some(row) => Finding { cause: details(row, &reading, api), effect: row.effect },
+        None => Finding { cause: Cause::new(Code::Unknown, []), effect: Effect::Fails },
+    }
+}
+
 /// The cause of a rejection by a provider, an API server or Crossplane, if the table knows the
 /// message.
 fn refusal(message: &str, api: Option<&str>) -> Option<Cause> {
-    let lower = message.to_lowercase();
-    let known = |code: Code| !matches!(code, Code::WaitsFor | Code::Unknown);
-    let row = TABLE.iter().find(|row| known(row.code) && row.fits(&lower))?;
-    Some(Cause { code: row.code, params: details(row.code, message, &lower, api) })
+    let cause = find(message, api).cause;
+    let known = !cause.code.is_waiting() && cause.code != Code::Unknown;
+    known.then_some(cause)
 }
 
 /// The cause of a resource that waits.
 fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
-    let lower = message.to_lowercase();
-    let own = [Code::WaitsForSecret, Code::ProviderConfigMissing];
-    let row = TABLE.iter().find(|row| own.contains(&row.code) && row.fits(&lower));
-    if let Some(row) = row {
-        let params = details(row.code, message, &lower, None);
+    let cause = find(message, None).cause;
+    let composed = match cause.code {
         // The environment may create the provider config itself.
-        let composed = lines.iter().find(|other| {
-            let is_config =
-                row.code == Code::ProviderConfigMissing && other.kind.ends_with("ProviderConfig");
-            is_config
-                && other.name.is_some()
-                && other.name == params.get("config").map(String::as_str)
-        });
-        return match composed {
-            Some(config) => Cause::new(Code::WaitsFor, [("slot", config.slot)]),
-            None => Cause { code: row.code, params },
-        };
+        Code::ProviderConfigMissing => lines.iter().find(|other| {
+            let is_config = other.kind.ends_with("ProviderConfig") && other.name.is_some();
+            is_config && other.name == cause.param("config")
+        }),
+        _ => None,
+    };
+    if let Some(config) = composed {
+        return Cause::new(Code::WaitsFor, [("slot", config.slot)]);
     }
-    match blamed(line, lines, &lower) {
+    let is_own = [Code::WaitsForSecret, Code::ProviderConfigMissing].contains(&cause.code);
+    if is_own || cause.code == Code::WaitsFor && cause.param("for").is_some() {
+        return cause;
+    }
+    match blamed(line, lines, &message.to_lowercase()) {
         Some(other) => Cause::new(Code::WaitsFor, [("slot", other.slot)]),
         None => Cause::new(Code::WaitsFor, []),
     }
@@ -210,21 +242,7 @@ fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
 
 /// Whether the error of a provider means that an object does not exist yet.
 pub fn is_not_there_yet(message: &str) -> bool {
-    has_effect(message, Effect::Waits)
-}
-
-/// Whether a provider rejected a resource because of a missing object that the same environment may
-/// still create. Objects that Settings name are never created.
-pub fn may_miss_a_sibling(message: &str) -> bool {
-    let lower = message.to_lowercase();
-    let of_settings =
-        TABLE.iter().any(|row| row.code == Code::SettingsReference && row.fits(&lower));
-    has_effect(&lower, Effect::WaitsForSiblings) && !of_settings
-}
-
-fn has_effect(message: &str, effect: Effect) -> bool {
-    let lower = message.to_lowercase();
-    TABLE.iter().any(|row| row.effect == effect && row.fits(&lower))
+    find(message, None).effect == Effect::Waits
 }
 
 #[cfg(test)]

@@ -110,9 +110,7 @@ impl Metrics {
 
     /// Serves /metrics until dropped.
     pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener) {
-        if let Err(error) = axum::serve(listener, http::router(self)).await {
-            tracing::error!(%error, "cannot serve metrics");
-        }
+        http_server::serve(listener, http::router(self)).await;
     }
 
     fn known(&self, kind: &str) -> &'static str {

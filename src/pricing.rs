@@ -105,6 +105,12 @@ impl Pricing {
         }
     }
 
+    /// The price of one piece of a type for an hour. `None` if the type has no price in the region.
+    pub fn of(&self, name: &str, region: &str) -> Option<Usd> {
+        let part = Part { name: name.into(), region: Some(region), count: 1, stops: false };
+        amount(&part, self).and_then(|(amount, _)| hourly(amount))
+    }
+
     /// The own price of a type: that of its region, otherwise that of every region.
     fn find(&self, part: &Part<'_>) -> Option<Usd> {
         let price_in = |region: Option<&str>| {

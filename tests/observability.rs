@@ -16,7 +16,7 @@ fn the_operators_rules_are_the_files_rules() {
 
 #[test]
 fn every_expression_asks_for_a_series_that_exists() {
-    const SERVED: [&str; 9] = [
+    const SERVED: [&str; 11] = [
         "paved_road_answers_total",
         "paved_road_compose_seconds_bucket",
         "paved_road_waiting_requests",
@@ -24,6 +24,8 @@ fn every_expression_asks_for_a_series_that_exists() {
         "paved_controller_cost_usd_per_hour",
         "paved_controller_held_environments",
         "paved_controller_leader",
+        "paved_controller_longest_held_seconds",
+        "paved_controller_settings_missing",
         "paved_controller_notifications_total",
         // From the kubelet, not from us.
         "container_",

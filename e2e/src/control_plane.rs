@@ -19,7 +19,7 @@ pub mod pki;
 pub mod ports;
 pub mod postgres;
 mod process;
-mod providers;
+pub mod providers;
 mod proxy;
 pub mod runtime;
 pub mod settings;
@@ -48,7 +48,7 @@ pub use self::{
     process::{Process, Program},
     proxy::Proxy,
     runtime::Runtime,
-    version::CoreVersion,
+    version::{CoreVersion, KubernetesVersion},
     workdir::Workdir,
 };
 use self::{crossplane::Core, postgres::Postgres};
@@ -66,6 +66,8 @@ const OUTER: &str = "outer";
 pub struct Options {
     /// Version of Crossplane.
     pub core: CoreVersion,
+    /// Version of Kubernetes.
+    pub kubernetes: KubernetesVersion,
     /// Use a build of Crossplane with a shorter wait for Usages, if this version has one.
     pub fast: bool,
     /// Install our packages and their dependencies.
@@ -83,6 +85,9 @@ pub struct Options {
     /// Duration of one round of a kind's model. A cluster takes four rounds. With zero, all
     /// resources are ready at once.
     pub pace: Duration,
+    /// Run the real provider-sql on the newest PostgreSQL, with an administrator who is not a
+    /// superuser. Otherwise a fake provider has its place.
+    pub real_sql: bool,
     /// Print no output.
     pub quiet: bool,
     /// Keep the folder, with the logs.
@@ -95,6 +100,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             core: CoreVersion::default(),
+            kubernetes: KubernetesVersion::default(),
+            real_sql: false,
             fast: false,
             install: true,
             packages: None,
@@ -150,8 +157,8 @@ impl ControlPlane {
     /// component that failed, with the end of its log.
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
-        let workdir =
-            Arc::new(Workdir::new(options.core.tool(options.fast), options.quiet, options.keep)?);
+        let (core, kubernetes) = (options.core.tool(options.fast), options.kubernetes.tools());
+        let workdir = Arc::new(Workdir::new(core, kubernetes, options.quiet, options.keep)?);
         let registry = Registry::start(&workdir).await?;
         let ((), (outer, inner, core), sites) = try_join!(
             publish(&workdir, &registry, options),
@@ -170,7 +177,13 @@ impl ControlPlane {
             Function::start(&workdir, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
         let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &workdir.logs());
-        let postgres = if options.install { clouds::postgres(&workdir).await? } else { None };
+        let postgres = if options.real_sql {
+            Some(Postgres::newest(&workdir.logs()).await?)
+        } else if options.install {
+            clouds::postgres(&workdir).await?
+        } else {
+            None
+        };
         let plane = Self {
             outer,
             inner,
@@ -226,8 +239,10 @@ impl ControlPlane {
     /// Options for another control plane, small and quiet, for one scenario alone. It keeps its
     /// folder and copies its logs if this control plane does.
     pub fn beside(&self) -> Options {
-        let Options { core, fast, packages, keep, logs, .. } = self.options.clone();
-        Options { core, fast, packages, replicas: 1, quiet: true, keep, logs, ..Options::default() }
+        let Options { core, kubernetes, fast, packages, keep, logs, .. } = self.options.clone();
+        let (replicas, quiet) = (1, true);
+        let defaults = Options::default();
+        Options { core, kubernetes, fast, packages, replicas, quiet, keep, logs, ..defaults }
     }
 
     /// Copies the logs into a subfolder with this name, if `--logs` names a folder. Returns a
@@ -310,7 +325,14 @@ impl ControlPlane {
             kubeconfig::through(&self.proxy.url, &self.inner.authority, &self.inner.token)
                 .to_string(),
         )?;
-        clouds::start(&self.workdir, &self.outer, pace, self.postgres.as_ref(), &clusters).await
+        let played = self.postgres.as_ref().filter(|_| !self.options.real_sql);
+        clouds::start(&self.workdir, &self.outer, pace, played, &clusters).await?;
+        match &self.postgres {
+            Some(postgres) if self.options.real_sql => {
+                providers::start_sql(&self.workdir, &self.outer, postgres).await
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -334,7 +356,7 @@ async fn clusters(workdir: &Arc<Workdir>, core: CoreVersion) -> Result<(Cluster,
 /// Fills the registry.
 async fn publish(workdir: &Workdir, registry: &Registry, options: &Options) -> Result<()> {
     if options.install {
-        packages::providers(workdir, registry).await?;
+        packages::providers(workdir, registry, options.real_sql).await?;
         packages::ours(workdir, registry, &options.args(), options.packages.as_deref()).await?;
     }
     Ok(())

@@ -4,7 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use jiff::{Timestamp, tz::TimeZone};
-use xtask::generate::reference::{section, table, with_section};
+use xtask::generate::reference::{section, with_section};
+use xtask::markdown::table;
 use xtask::workspace;
 
 /// The section with the matrix.

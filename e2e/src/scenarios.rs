@@ -19,6 +19,7 @@ mod quiet;
 mod refusals;
 mod restore;
 mod rights;
+mod shared_database;
 mod up;
 mod upgrade;
 
@@ -31,7 +32,9 @@ use function_paved_road::apis::Flavour;
 use futures::future::{LocalBoxFuture, try_join, try_join_all};
 use futures::{StreamExt, stream};
 
-use crate::control_plane::{CircuitBreakers, ControlPlane, CoreVersion, Options};
+use crate::control_plane::{
+    CircuitBreakers, ControlPlane, CoreVersion, KubernetesVersion, Options,
+};
 use crate::fixture::Fixture;
 use crate::matrix;
 use crate::signals;
@@ -142,6 +145,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(old cli::an_invalid_spec_ends_the_wait_at_once),
     scenario!(old cli::rejected_claim_prevents_the_whole_apply),
     scenario!(old cli::another_managers_fields_are_not_taken_by_accident),
+    scenario!(core old cli::kubectl_fields_follow_paved_apply),
     scenario!(old cli::two_pipelines_may_apply_at_once),
     scenario!(cli::denied_user_gets_the_reason),
     scenario!(old cli::deleted_environment_fails_the_wait),
@@ -182,6 +186,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(old lifecycle::environment_from_git_is_stopped_and_not_deleted, Elsewhere),
     // From here on, each needs a control plane of its own again. There is room for it now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
+    scenario!(shared_database::lost_admin_option_is_named_and_repaired, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),
     scenario!(up::it_stays_in_the_background_until_down, Elsewhere),
 ];
@@ -197,6 +202,9 @@ pub struct Args {
     /// Version of Crossplane. On 1.20, the scenarios of the claims API run.
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
     core_version: CoreVersion,
+    /// Version of Kubernetes.
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
+    kubernetes: KubernetesVersion,
     /// Record in SUPPORT.md that all scenarios hold on this version of Crossplane.
     #[arg(long, conflicts_with_all = ["only", "core"])]
     matrix: bool,
@@ -229,6 +237,7 @@ async fn run(args: &Args) -> Result<()> {
     // The full set tests an unmodified Crossplane.
     let options = Options {
         core: args.core_version,
+        kubernetes: args.kubernetes,
         fast: args.core,
         packages: args.packages.clone(),
         keep: args.keep,

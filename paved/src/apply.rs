@@ -5,9 +5,10 @@ mod composition;
 mod diff;
 mod owner;
 mod plan;
+mod secrets;
 
 use kube::api::DynamicObject;
-use paved_client::apply::Request;
+use paved_client::apply::{self, Request, kept_by_kubectl};
 use paved_client::cluster::{Cluster, Found, Kinds};
 use paved_client::environment::Environment;
 use paved_client::wait::Goal;
@@ -75,6 +76,7 @@ async fn planned(
         outputs::tell_apart(&args.outputs, all)?;
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
+    secrets::check(&cluster, &kinds, &steps).await?;
     if args.diff || !args.no_validate {
         let sources = Source::for_steps(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
@@ -209,12 +211,29 @@ fn tell(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let spec = |object: &DynamicObject| (object.data.get("spec").cloned(), labels(object));
+    let others = after.map(|after| kept_by_kubectl(&step.object, after)).unwrap_or_default();
     let (word, style) = match (&step.live, after) {
         (None, _) => ("created", GREEN),
-        (Some(live), Some(after)) if spec(live) == spec(after) => ("unchanged", BOLD),
+        (Some(live), Some(after)) if spec(live) == spec(after) => {
+            (if others.is_empty() { "unchanged" } else { "applied, without a change" }, BOLD)
+        }
         _ => ("configured", YELLOW),
     };
     writeln!(console.out, "{} {style}{word}{style:#}{how}", step.title())?;
+    if step.live.as_ref().is_some_and(apply::is_taken_over) {
+        let title = step.title();
+        writeln!(console.err, "note: paved takes over the fields of kubectl apply in {title}")?;
+    }
+    if !others.is_empty() {
+        let others: Vec<String> =
+            others.iter().map(|(field, manager)| format!("{field} ({manager})")).collect();
+        writeln!(
+            console.err,
+            "warning: {} keeps fields that are not in the file: {}. To remove them, use kubectl edit",
+            step.title(),
+            others.join(", ")
+        )?;
+    }
     if step.live.as_ref().is_some_and(|live| live.metadata.deletion_timestamp.is_some()) {
         writeln!(
             console.err,
@@ -227,8 +246,10 @@ fn tell(
 
 fn labels(object: &DynamicObject) -> (Value, Value) {
     let metadata = &object.metadata;
+    let mut annotations = metadata.annotations.clone().unwrap_or_default();
+    annotations.retain(|name, _| !apply::is_bookkeeping(name));
     (
-        serde_json::to_value(&metadata.labels).unwrap_or_default(),
-        serde_json::to_value(&metadata.annotations).unwrap_or_default(),
+        serde_json::to_value(metadata.labels.clone().unwrap_or_default()).unwrap_or_default(),
+        serde_json::to_value(annotations).unwrap_or_default(),
     )
 }

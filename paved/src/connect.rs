@@ -4,6 +4,7 @@
 mod cloud_cluster;
 mod connection_secret;
 mod database;
+mod endpoint;
 mod forward;
 mod kubeconfig;
 mod kubeconfig_entry;

@@ -30,8 +30,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// Time limit for one read of one environment's resources.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks for confirmation on a terminal and deletes. With `--wait`, waits until all environments are
-/// deleted.
+/// Asks for confirmation and deletes. Without a terminal to ask at and without `--yes`, deletes
+/// no environment. With `--wait`, waits until all environments are deleted.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
@@ -134,9 +134,6 @@ fn kept(
 
 /// A deletion also deletes resources in the cloud, so the user must confirm it on a terminal.
 fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
-    if console.answer.is_none() {
-        return Ok(true);
-    }
     for one in found {
         let seen = Environment::from_object(&one.object);
         writeln!(console.err, "{BOLD}{}{BOLD:#}", seen.title())?;
@@ -144,7 +141,6 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
             writeln!(console.err, "  {line}")?;
         }
     }
-
     let unanswered = "no terminal to ask for confirmation. Use --yes to delete without a question. \
                       Nothing was deleted";
     agrees("Delete?", unanswered, console)

@@ -17,6 +17,7 @@ mod required_kinds;
 mod rights;
 mod settings;
 mod snapshot;
+mod tracked;
 
 use paved_client::cluster::{ASK, Kinds, one_line};
 

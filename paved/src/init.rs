@@ -11,6 +11,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use paved_client::environment::Price;
 use paved_render::composed;
+use paved_render::function::no_key;
 use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::pipeline_step::Step;
@@ -41,6 +42,9 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
     let text = write::document(&target, &draft)?;
     let name = args.file.clone().unwrap_or_else(|| "claim.yaml".into());
     validate::generated(name, &text, console)?;
+    if let Some(note) = no_key(target.api.info().composite.kind, &draft.object["spec"]) {
+        writeln!(console.err, "note: {note}")?;
+    }
     if target.api.info().name == "gpu-workspace" && !allows_networks(&text) {
         let note = "SSH is closed unless the platform team's Settings allow a network. Add \
                     networks to spec.parameters.allowedCidrs";

@@ -7,6 +7,7 @@ mod apply;
 mod ask;
 mod cli;
 mod connect;
+mod connection_secrets;
 mod delete;
 mod diff;
 mod doctor;

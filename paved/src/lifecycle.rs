@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use function_paved_road::apis;
 use jiff::Timestamp;
-use paved_client::cluster::{Cluster, Found, Kinds, find, find_each};
+use paved_client::cluster::{Cluster, Found, Kinds, Selector, find, find_each};
 use paved_client::environment::{Environment, until};
 use paved_client::lifecycle::{Change, Expiry, Refusal, Renewal, Subject, clock_ahead};
 use paved_client::wait::Goal;
@@ -52,11 +52,11 @@ pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), F
             send(&cluster, &subject, change, console).await?;
             writeln!(console.out, "{title} has no time to live any more")?;
             tell_start(&subject, console)?;
-            if let Some(tool) = subject.git_tool() {
+            if let Some(applier) = subject.applier() {
                 writeln!(
                     console.err,
-                    "warning: {tool} applies {title} from Git. The next synchronization restores \
-                     the ttl, unless you change spec.lifecycle.ttl in Git"
+                    "warning: {applier} {title} from Git. The next synchronization restores the \
+                     ttl, unless you change spec.lifecycle.ttl in Git"
                 )?;
             }
         }
@@ -71,12 +71,13 @@ pub(crate) async fn stop(args: &Stop, console: &mut Console<'_>) -> Result<(), F
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let now = Timestamp::now();
-    let subjects: Vec<Subject> = match &args.select {
-        Some(labels) => {
-            let found = select(&cluster, &kinds, labels, args.all_namespaces, console).await?;
-            found.into_iter().map(|one| Subject::new(one, now)).collect()
-        }
-        None => named(&cluster, &kinds, &args.names, now).await?,
+    let is_selection = args.names.is_empty();
+    let subjects: Vec<Subject> = if is_selection {
+        let labels = args.select.clone();
+        let found = select(&cluster, &kinds, labels, args.all_namespaces, console).await?;
+        found.into_iter().map(|one| Subject::new(one, now)).collect()
+    } else {
+        named(&cluster, &kinds, &args.names, now).await?
     };
     let mut planned = Vec::new();
     let mut failures = Vec::new();
@@ -84,7 +85,7 @@ pub(crate) async fn stop(args: &Stop, console: &mut Console<'_>) -> Result<(), F
         let title = subject.environment.title();
         match subject.stop() {
             Ok(change) => planned.push((subject, change)),
-            Err(refusal) if args.select.is_some() => {
+            Err(refusal) if is_selection => {
                 writeln!(console.err, "note: not stopped: {title} {refusal}")?;
             }
             Err(refusal) => failures.push(refused(&title, refusal)),
@@ -174,11 +175,11 @@ async fn named(
     Failure::combine(failures).map(|()| subjects)
 }
 
-/// Finds the environments with these labels.
+/// Finds the environments with these labels, or all.
 async fn select(
     cluster: &Cluster,
     kinds: &Kinds,
-    labels: &str,
+    labels: Option<Selector>,
     all_namespaces: bool,
     console: &mut Console<'_>,
 ) -> Result<Vec<Found>, Failure> {
@@ -186,7 +187,7 @@ async fn select(
         cluster: cluster.clone(),
         kinds: kinds.all().to_vec(),
         namespace: (!all_namespaces).then(|| cluster.namespace.clone()),
-        labels: Some(labels.to_owned()),
+        labels,
         expiring: None,
     };
     let form = |kind: &_, object| Found { kind: Clone::clone(kind), object, listed: None };

@@ -10,7 +10,7 @@ use futures::stream;
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-use paved_client::cluster::{Cluster, Kind, Kinds, is_denied, pages};
+use paved_client::cluster::{Cluster, Kind, Kinds, Selector, is_denied, pages};
 use paved_client::environment::Environment;
 
 use crate::Console;
@@ -35,6 +35,7 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
     if !is_table && args.sort != Sort::Name {
         return Err(Failure::Usage("--sort sorts rows; allowed: -o wide".to_owned()));
     }
+    let has_namespace = args.all_namespaces || cluster.is_namespace_chosen;
     let namespace = (!args.all_namespaces).then(|| cluster.namespace.clone());
     let expiring = args.expiring.and_then(Span::length);
     let expiring = expiring.and_then(|time| Timestamp::now().checked_add(time).ok());
@@ -47,7 +48,8 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
         }
         None | Some(Listing::Wide) => tabulate(&place, table, console).await,
         Some(Listing::Name) => {
-            let mut names = place.all(console, |kind, object| name(kind, &object)).await?;
+            let form = |kind: &Kind, object| name(kind, &object, has_namespace);
+            let mut names = place.all(console, form).await?;
             names.sort();
             names.iter().try_for_each(|name| writeln!(console.out, "{name}"))?;
             Ok(())
@@ -69,8 +71,8 @@ pub(crate) struct Place {
     pub(crate) kinds: Vec<Kind>,
     /// `None` for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// The labels, as kubectl reads a selector.
-    pub(crate) labels: Option<String>,
+    /// The labels; `None` for all environments.
+    pub(crate) labels: Option<Selector>,
     /// The time before which a running environment expires, or a stopped one is deleted.
     pub(crate) expiring: Option<Timestamp>,
 }
@@ -108,7 +110,7 @@ impl Place {
         form: impl Fn(&Kind, DynamicObject) -> T,
     ) -> kube::Result<Vec<T>> {
         let mut all = Vec::new();
-        let (namespace, labels) = (self.namespace.as_deref(), self.labels.as_deref());
+        let (namespace, labels) = (self.namespace.as_deref(), self.labels.as_ref());
         let mut pages = pin!(pages(&self.cluster, kind, namespace, labels));
         while let Some(page) = pages.try_next().await? {
             let selected = page.into_iter().filter(|object| self.has(object));

@@ -132,7 +132,7 @@ fn show(
     warn(&subject, &response, console)?;
     let rendered = rendered(&subject.world, &response)
         .map_err(|error| prepare::rejected(subject.fatal(error.to_string()), console))?;
-    if let Some(advice) = function::advice(&subject.world, &response) {
+    for advice in function::advice(&subject.world, &subject.step.input, &response) {
         writeln!(console.err, "note: {}: {advice}", subject.title)?;
     }
     if format == Format::Tree {

@@ -17,8 +17,11 @@ mod progress;
 mod service;
 mod upload;
 
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use function_paved_road::catalog::aws;
+use function_paved_road::check::Refused;
 use kube::api::DynamicObject;
 use paved_client::cluster::{Kinds, find};
 use paved_client::environment::Environment;
@@ -128,21 +131,29 @@ impl Site {
         }
         if !(environment.is_ready() && environment.is_current()) {
             // Without credentials, the command fails before the wait.
-            Account::open(region(&found.object), args.endpoint_url.as_deref()).await?;
+            let region = aws::region(region(&found.object));
+            let region = region.map_err(|refused| wrong(&environment, "region", &refused))?;
+            Account::open(region, args.endpoint_url.as_deref()).await?;
             let found = vec![found.read(|_| environment.clone())];
             let mut ready =
                 wait::until(&cluster, found, &Goal::Ready, args.patience, console).await?;
             environment = ready.pop().unwrap_or(environment);
         }
-        Self::from_environment(&environment).ok_or_else(|| no_site(&environment))
+        Self::from_environment(&environment)
     }
 
-    fn from_environment(environment: &Environment) -> Option<Self> {
+    /// Reads the status. Credentials are sent to a host that is made of bucket and region.
+    fn from_environment(environment: &Environment) -> Result<Self, Failure> {
         let text = |field: &str| environment.fields.get(field)?.as_str().map(str::to_owned);
-        Some(Self {
+        let known = text("frontendBucketName").zip(text("region"));
+        let (bucket, region) = known.ok_or_else(|| no_site(environment))?;
+        check_bucket(&bucket)
+            .map_err(|refused| wrong(environment, "frontendBucketName", &refused))?;
+        aws::region(&region).map_err(|refused| wrong(environment, "region", &refused))?;
+        Ok(Self {
             environment: environment.title(),
-            bucket: text("frontendBucketName")?,
-            region: text("region")?,
+            bucket,
+            region,
             distribution: text("frontendDistributionId"),
             url: text("frontendUrl"),
         })
@@ -165,6 +176,31 @@ fn region(object: &DynamicObject) -> &str {
     said.unwrap_or("us-east-1")
 }
 
+/// S3's rule for the names of buckets.
+fn check_bucket(name: &str) -> Result<(), Refused> {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = (3..=63).contains(&name.len())
+        && name.chars().all(|c| edge(c) || "-.".contains(c))
+        && name.starts_with(edge)
+        && name.ends_with(edge)
+        && !name.contains("..")
+        && name.parse::<Ipv4Addr>().is_err();
+    let allowed = "the name of an S3 bucket: 3 to 63 lowercase letters, digits, hyphens and dots";
+    if fits { Ok(()) } else { Err(Refused::new(name, allowed)) }
+}
+
+fn wrong(environment: &Environment, field: &str, refused: &Refused) -> Failure {
+    Failure::Provisioning {
+        what: environment.title(),
+        message: format!(
+            "has {} in status.{field}. Allowed: {}. Nothing was uploaded. Ask your platform team \
+             who changed the status",
+            shown(&refused.found),
+            refused.allowed
+        ),
+    }
+}
+
 /// The name of a file or an object, in one line.
 fn shown(name: &str) -> String {
     harmless(name).replace('\n', " ")
@@ -176,4 +212,49 @@ fn no_site(environment: &Environment) -> Failure {
          status.frontendBucketName have a site",
         environment.title()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn site(bucket: &str, region: &str) -> Result<Site, Failure> {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "platform.acme.io/v1alpha1",
+            "kind": "EnvironmentClaim",
+            "metadata": {"name": "shop", "namespace": "team"},
+            "status": {"frontendBucketName": bucket, "region": region},
+        }))
+        .expect("an object");
+        Site::from_environment(&Environment::from_object(&object))
+    }
+
+    #[test]
+    fn status_with_another_host_is_rejected() {
+        assert!(site("acme-mfe-shop-7e9b51d3", "eu-west-1").is_ok());
+        assert!(site("a.b", "us-gov-west-1").is_ok());
+        for (bucket, region, field) in [
+            ("shop", "evil.example/", "region"),
+            ("shop", "evil.example#", "region"),
+            ("shop", "eu-west-1.evil.example", "region"),
+            ("shop", "EU-WEST-1", "region"),
+            ("shop", "", "region"),
+            ("evil.example/", "eu-west-1", "frontendBucketName"),
+            ("evil.example#", "eu-west-1", "frontendBucketName"),
+            ("user@evil", "eu-west-1", "frontendBucketName"),
+            ("a..b", "eu-west-1", "frontendBucketName"),
+            ("203.0.113.7", "eu-west-1", "frontendBucketName"),
+            ("Shop", "eu-west-1", "frontendBucketName"),
+            ("ab", "eu-west-1", "frontendBucketName"),
+            ("shop-", "eu-west-1", "frontendBucketName"),
+        ] {
+            let error = site(bucket, region).err().map(|error| error.to_string());
+            let error = error.unwrap_or_else(|| panic!("{bucket} {region}: accepted"));
+            assert!(error.contains(&format!("in status.{field}. Allowed: ")), "{error}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use function_paved_road::compose::{ResourceStatus, StopReason};
-use function_paved_road::diagnosis::Cause;
+use function_paved_road::diagnosis::{Cause, Code};
 use jiff::Timestamp;
 use paved_client::environment::{Diagnosis, Environment, Lifecycle, age, power_word, until};
 use serde_json::Value;
@@ -43,7 +43,8 @@ fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<(
     if let Some(Diagnosis { cause, slot, .. }) = &diagnosis {
         let slot = slot.as_ref().map(|slot| format!("{slot}: ")).unwrap_or_default();
         writeln!(out, "│ {BOLD}{slot}{}{BOLD:#}", cause.headline())?;
-        if cause.code.is_waiting() {
+        // The sentence about an ordinary wait for another resource has only names of fields.
+        if cause.code == Code::WaitsFor && !cause.params.is_empty() {
             return Ok(());
         }
         writeln!(out, "│ {}", cause.remediation())?;

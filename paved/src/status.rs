@@ -52,7 +52,10 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
             )?;
         }
         Some(Listing::Name) => {
-            writeln!(console.out, "{}", list::name(&found.kind, &found.object))?;
+            let namespace = found.object.metadata.namespace.as_ref();
+            let has_namespace =
+                cluster.is_namespace_chosen || namespace != Some(&cluster.namespace);
+            writeln!(console.out, "{}", list::name(&found.kind, &found.object, has_namespace))?;
         }
         Some(Listing::Json) => documents::print(&tidy(&found.object), Format::Json, console)?,
         Some(Listing::Yaml) => documents::print(&tidy(&found.object), Format::Yaml, console)?,

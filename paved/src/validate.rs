@@ -37,6 +37,7 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
     for path in &args.files {
         found.look_into(path, &sources, console)?;
     }
+    found.compare();
     found.add(named);
     match args.output {
         Form::Text => text::print(&found, console)?,

@@ -13,9 +13,13 @@ use function_paved_road::apis::{self, Flavour};
 use function_paved_road::manifests::example_composition;
 use jiff::Timestamp;
 use k8s_schema::Schemas;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use support::{Run, folder, within};
 use tokio::process::Command;
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 const GROUP: &str = "platform.acme.io";
 const CONFIGS: &str = "/apis/apiextensions.crossplane.io/v1beta1/environmentconfigs";
@@ -44,8 +48,12 @@ fn hiding_compositions(objects: &[&Value]) -> Cluster {
 }
 
 /// Runs `paved apply` on files, with more arguments. Returns the run and how many objects it wrote.
-async fn apply(cluster: Cluster, files: &[(&str, &Value)], args: &[&str]) -> (Run, usize) {
-    let cluster = Arc::new(cluster);
+async fn apply(
+    cluster: impl Into<Arc<Cluster>>,
+    files: &[(&str, &Value)],
+    args: &[&str],
+) -> (Run, usize) {
+    let cluster = cluster.into();
     let server = Server::start(Arc::clone(&cluster)).await.unwrap();
     let kubeconfig = server.kubeconfig("c", "team", &json!({})).to_string();
     let files: Vec<_> = files.iter().map(|(name, object)| (*name, object.to_string())).collect();
@@ -226,4 +234,178 @@ async fn unreadable_settings_are_told_once_and_reject_nothing() {
     assert_eq!((told.code, written), (0, 2), "{}", told.told());
     assert_eq!(told.err.matches("the check of budgets").count(), 1, "{}", told.err);
     assert!(told.err.contains("you may not read EnvironmentConfigs"), "{}", told.err);
+}
+
+/// A cluster after these managers have written the object one after another, each with a merge
+/// patch. The first one has made it.
+async fn written_by(managers: &[(&str, &Value)]) -> Arc<Cluster> {
+    let cluster = Arc::new(hiding_compositions(&[]));
+    let server = Server::start(Arc::clone(&cluster)).await.unwrap();
+    let client =
+        Client::try_from(Config::new(format!("http://{}", server.address).parse().unwrap()));
+    let resource =
+        ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, "v1alpha1", "GpuDevWorkspace"));
+    let api: Api<DynamicObject> = Api::namespaced_with(client.unwrap(), "team", &resource);
+    for (index, (manager, object)) in managers.iter().enumerate() {
+        let manager = Some((*manager).to_owned());
+        if index == 0 {
+            let params = PostParams { field_manager: manager, ..PostParams::default() };
+            let object = serde_json::from_value((*object).clone()).unwrap();
+            api.create(&params, &object).await.unwrap();
+        } else {
+            let params = PatchParams { field_manager: manager, ..PatchParams::default() };
+            api.patch("ada", &params, &Patch::Merge(object)).await.unwrap();
+        }
+    }
+    cluster.requests();
+    cluster
+}
+
+fn stored(cluster: &Cluster) -> Value {
+    let kind = cluster.kinds.for_object(&workspace("ada", "", "")).unwrap();
+    Value::clone(&cluster.store.get(&kind.key("team", "ada")).unwrap())
+}
+
+/// A workspace as `kubectl apply` makes it, with fields of every place, and the same file without
+/// these fields.
+fn with_and_without_fields() -> [Value; 2] {
+    let mut without = workspace("ada", "g4dn.xlarge", "us-east-1");
+    without["spec"]["parameters"].as_object_mut().unwrap().remove("sshPublicKeys");
+    let mut with = workspace("ada", "g4dn.xlarge", "us-east-1");
+    with["metadata"]["labels"] = json!({"team": "vision"});
+    with["metadata"]["annotations"] = json!({LAST_APPLIED: "{}", "note": "x"});
+    with["spec"]["lifecycle"] = json!({"ttl": "8h", "onExpiry": "Delete"});
+    with["spec"]["parameters"]["allowedCidrs"] = json!(["0.0.0.0/0"]);
+    [with, without]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_fields_follow_paved_apply() {
+    let [with, without] = with_and_without_fields();
+    for manager in ["kubectl-client-side-apply", "kubectl"] {
+        let cluster = written_by(&[(manager, &with)]).await;
+        let before = stored(&cluster);
+        let dry_run = ["--dry-run=server", "--diff", "--no-validate"];
+        let (told, written) = apply(Arc::clone(&cluster), &[("a.yaml", &without)], &dry_run).await;
+        assert_eq!((told.code, written), (0, 0), "{}", told.told());
+        assert!(told.out.contains("configured (server dry run)"), "{}", told.told());
+        for line in ["-     allowedCidrs:", "-     ttl: 8h", "-     team: vision", "-     note: x"]
+        {
+            assert!(told.out.lines().any(|one| one.trim_end() == line), "{line}: {}", told.out);
+        }
+        assert_eq!(stored(&cluster), before);
+
+        // The same file changes no field, and takes the fields over.
+        let (told, _) = apply(Arc::clone(&cluster), &[("a.yaml", &with)], &["--no-validate"]).await;
+        assert!(told.code == 0 && told.out.ends_with(" unchanged\n"), "{}", told.told());
+        assert!(told.err.contains("paved takes over the fields of kubectl apply"), "{}", told.err);
+        let (told, _) =
+            apply(Arc::clone(&cluster), &[("a.yaml", &without)], &["--no-validate"]).await;
+        assert!(told.code == 0 && told.out.ends_with(" configured\n"), "{}", told.told());
+        let after = stored(&cluster);
+        assert_eq!(after["spec"], without["spec"]);
+        for place in ["labels", "annotations"] {
+            let left = after["metadata"][place].as_object().map_or(0, serde_json::Map::len);
+            assert_eq!(left, 0, "{after}");
+        }
+        // No field is left to take over.
+        let (told, _) =
+            apply(Arc::clone(&cluster), &[("a.yaml", &without)], &["--no-validate"]).await;
+        assert!(told.out.ends_with(" unchanged\n"), "{}", told.told());
+        assert!(!told.err.contains("takes over"), "{}", told.err);
+
+        // The same without an apply of the first file.
+        let cluster = written_by(&[(manager, &with)]).await;
+        let (told, _) =
+            apply(Arc::clone(&cluster), &[("a.yaml", &without)], &["--no-validate"]).await;
+        assert!(told.code == 0 && told.out.ends_with(" configured\n"), "{}", told.told());
+        assert_eq!(stored(&cluster)["spec"], without["spec"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_other_managers_stay_and_are_named() {
+    let [with, without] = with_and_without_fields();
+    for manager in ["kubectl-create", "kubectl-edit", "kubectl-replace", "kubectl-patch"] {
+        let cluster = written_by(&[(manager, &with)]).await;
+        let (told, _) =
+            apply(Arc::clone(&cluster), &[("a.yaml", &without)], &["--no-validate"]).await;
+        assert!(told.code == 0 && !told.out.contains("unchanged"), "{}", told.told());
+        let words = format!("spec.parameters.allowedCidrs ({manager})");
+        assert!(told.err.contains("keeps fields that are not in the file: "), "{}", told.err);
+        assert!(told.err.contains(&words), "{}", told.err);
+        assert_eq!(stored(&cluster)["spec"], with["spec"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn change_of_kubectls_value_is_a_conflict() {
+    let [with, mut new] = with_and_without_fields();
+    new["spec"]["parameters"]["instanceType"] = json!("g5.xlarge");
+    let edit = json!({"spec": {"parameters": {"instanceType": "g4dn.2xlarge"}}});
+    let applied = ("kubectl-client-side-apply", &with);
+    for (writers, manager) in [
+        (&[applied][..], "kubectl-client-side-apply"),
+        (&[applied, ("kubectl-edit", &edit)], "kubectl-edit"),
+    ] {
+        for args in [&["--no-validate"][..], &["--no-validate", "--dry-run=server"]] {
+            let cluster = written_by(writers).await;
+            let before = stored(&cluster);
+            let (told, written) = apply(Arc::clone(&cluster), &[("a.yaml", &new)], args).await;
+            assert_eq!((told.code, written), (2, 0), "{}", told.told());
+            let words = format!("spec.parameters.instanceType: is set by {manager}");
+            assert!(told.err.contains(&words), "{}", told.err);
+            assert_eq!(stored(&cluster), before);
+        }
+        let cluster = written_by(writers).await;
+        let force = ["--no-validate", "--force-conflicts"];
+        let (told, _) = apply(Arc::clone(&cluster), &[("a.yaml", &new)], &force).await;
+        assert_eq!((told.code, &stored(&cluster)["spec"]), (0, &new["spec"]), "{}", told.told());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connection_secret_of_another_environment_is_rejected() {
+    let with_secret = |name: &str, secret: &str| {
+        let mut object = workspace(name, "g4dn.xlarge", "us-east-1");
+        object["spec"]["writeConnectionSecretToRef"] = json!({"name": secret});
+        object
+    };
+    let (one, two) = (with_secret("one", "conn"), with_secret("two", "conn"));
+    let words = "two.yaml: GpuDevWorkspace team/two is rejected";
+    for args in [&["--no-validate"][..], &["--no-validate", "--dry-run=server"]] {
+        let files = [("one.yaml", &one), ("two.yaml", &two)];
+        let (told, written) = apply(hiding_compositions(&[]), &files, args).await;
+        assert_eq!((told.code, written), (2, 0), "{}", told.told());
+        assert!(told.err.contains(words), "{}", told.err);
+        // One exists in the namespace.
+        let (told, written) = apply(hiding_compositions(&[&one]), &files[1..], args).await;
+        assert_eq!((told.code, written), (2, 0), "{}", told.told());
+        let field = "spec.writeConnectionSecretToRef.name: found \"conn\", the connection Secret of \
+                     GpuDevWorkspace one; allowed: a name that no other";
+        assert!(told.err.contains(words) && told.err.contains(field), "{}", told.err);
+    }
+    // Environments that share a Secret already are not rejected, and neither is another namespace.
+    let mut elsewhere = one.clone();
+    elsewhere["metadata"]["namespace"] = json!("art");
+    for live in [[&one, &two], [&elsewhere, &elsewhere]] {
+        let (told, written) =
+            apply(hiding_compositions(&live), &[("two.yaml", &two)], &["--no-validate"]).await;
+        assert_eq!((told.code, written), (0, 1), "{}", told.told());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workspace_without_a_key_or_network_has_notes() {
+    let [composition, settings] = offer("100");
+    let mut bare = workspace("ada", "g4dn.xlarge", "us-east-1");
+    bare["spec"]["parameters"].as_object_mut().unwrap().remove("sshPublicKeys");
+    let (told, _) = apply(cluster(&[&composition, &settings]), &[("a.yaml", &bare)], &[]).await;
+    for words in ["No SSH key: you will connect by Session Manager", "SSH is closed, because no"] {
+        assert!(told.code == 0 && told.err.contains(words), "{words}: {}", told.told());
+    }
+    let mut open = workspace("ada", "g4dn.xlarge", "us-east-1");
+    open["spec"]["parameters"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
+    let (told, _) = apply(cluster(&[&composition, &settings]), &[("a.yaml", &open)], &[]).await;
+    assert!(told.code == 0 && !told.err.contains("SSH"), "{}", told.told());
 }

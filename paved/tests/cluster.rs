@@ -310,7 +310,7 @@ async fn deletion_on_a_terminal_asks_first() {
         (&[][..], Some("y\n"), true),
         (&[], Some(" YES \n"), true),
         (&["--yes"], Some("n\n"), false),
-        (&[], None, false),
+        (&["--yes"], None, false),
     ] {
         cluster.comes_back();
         let told = delete(&cluster, flags, typed).await;
@@ -321,6 +321,38 @@ async fn deletion_on_a_terminal_asks_first() {
             told.out
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deletion_without_a_terminal_needs_yes() {
+    let cluster = Cluster::with(pool(), &[]).await;
+    let kubeconfig = cluster.kubeconfig();
+    for flags in [&[][..], &["--wait"], &["--ignore-not-found"], &["--wait", "--timeout", "1s"]] {
+        let told = delete(&cluster, flags, None).await;
+        assert_eq!((told.code, told.out.as_str()), (1, ""), "{flags:?}: {}", told.err);
+        assert!(told.err.starts_with("StockPool team/shop\n"), "{}", told.err);
+        let words = "no terminal to ask for confirmation. Use --yes to delete without a question. \
+                     Nothing was deleted\n";
+        assert!(told.err.ends_with(words) && !told.err.contains("Delete?"), "{}", told.err);
+    }
+    // The program itself, as scripts, cron jobs and xargs run it.
+    for (script, ci) in [
+        ("$PAVED delete shop </dev/null", ""),
+        ("echo y | $PAVED delete shop", ""),
+        ("echo shop | xargs $PAVED delete", ""),
+        ("$PAVED delete shop </dev/null", "true"),
+        ("echo y | $PAVED delete shop", "1"),
+        ("$PAVED delete shop <&-", ""),
+    ] {
+        let script = script.replace("$PAVED", PAVED);
+        let variables = [("KUBECONFIG", kubeconfig.to_str().unwrap()), ("CI", ci)];
+        let told = run(Path::new("bash"), &["-c", &script], &variables).await;
+        assert!(told.code != 0 && told.out.is_empty(), "{script}: {}", told.told());
+        assert!(told.err.contains("Use --yes to delete without"), "{script}: {}", told.told());
+    }
+    let deletions: Vec<_> =
+        cluster.asked().into_iter().filter(|asked| asked.starts_with("DELETE")).collect();
+    assert!(deletions.is_empty() && cluster.has_it(), "{deletions:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -367,6 +367,43 @@ async fn cloud_token_is_not_sent_to_a_server_named_only_in_a_secret() {
     seat.connect(&[]).await.is(4, &["its status has no endpoint"]);
 }
 
+/// The Secret and the status agree, because one person forged both.
+#[tokio::test(flavor = "multi_thread")]
+async fn cloud_token_is_not_sent_outside_of_its_cloud() {
+    let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
+    let named = |name: &str| {
+        json!([{"slot": "cluster", "kind": "Cluster", "externalName": name, "ready": true,
+            "since": "2026-01-01T10:00:00Z"}])
+    };
+    let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
+    for (kind, server, name) in [
+        ("eks", "https://evil.example/?.eu-west-1.eks.amazonaws.com", "prod"),
+        ("eks", "https://evil.example/.eu-west-1.eks.amazonaws.com", "prod"),
+        ("eks", "https://203.0.113.7", "prod"),
+        ("eks", eks, "prod --profile admin"),
+        ("eks", eks, "--profile"),
+        ("aks", "https://x.azmk8s.io.evil.example", "prod"),
+        ("aks", "https://evil.example/x.azmk8s.io", "prod"),
+        ("gke", "https://evil.example", "prod"),
+        ("gke", "https://203.0.113.7/path", "prod"),
+    ] {
+        let environment = virtual_environment(
+            json!({"type": kind, "endpoint": server, "resources": named(name)}),
+        );
+        let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
+        let words = if server == eks {
+            "valid name of the cluster"
+        } else {
+            "in status.endpoint. Allowed:"
+        };
+        seat.connect(&[]).await.is(4, &[words]);
+        assert!(!seat.config().exists(), "{server}");
+    }
+    let forged = ready("ApplicationEnvironment", spec, json!({"gkeEndpoint": "evil.example"}));
+    let seat = Seat::with(forged, &[("kubeconfig", &kubeconfig("https://evil.example"))]).await;
+    seat.connect(&[]).await.is(4, &["has https://evil.example in status.gkeEndpoint"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn secret_makes_no_variable_line_or_parameter_of_its_own() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});

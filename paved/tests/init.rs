@@ -45,13 +45,14 @@ fn written_claim_with_required_fields_is_valid() {
         let is_workspace = kind.to_lowercase().contains("gpu");
         assert_eq!(
             (run.code, run.err.lines().count()),
-            (0, if is_workspace { 2 } else { 0 }),
+            (0, if is_workspace { 3 } else { 0 }),
             "{kind}: {}",
             run.err
         );
         assert_eq!(run.err.contains("note: list price: "), is_workspace, "{kind}: {}", run.err);
         assert_eq!(
-            run.err.contains("note: SSH is closed"),
+            run.err.contains("note: No SSH key: you will connect by Session Manager")
+                && run.err.contains("note: SSH is closed"),
             is_workspace,
             "{kind} {flavour}: {}",
             run.err
@@ -153,7 +154,7 @@ fn invalid_arguments_are_reported() {
         (
             &["init", "gpu-workspace", "a", "--set", "diskGB=1"],
             1,
-            "spec.parameters.diskGB: found 1; allowed: 75 to 16384",
+            "spec.parameters.diskGB: found 1; allowed: 75 to 65536",
         ),
         (
             &["init", "gpu-workspace", "a", "--set", "diskGB=[", "--set", "owner=a"],

@@ -68,10 +68,15 @@ impl World {
 
     /// An object as it is now.
     fn now(&self, object: &Value) -> Value {
+        self.find(object).unwrap()
+    }
+
+    /// An object as it is now, if it exists.
+    fn find(&self, object: &Value) -> Option<Value> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap();
         let kind = self.cluster.kinds.for_object(object).unwrap();
         let key = kind.key(text("namespace"), text("name"));
-        Value::clone(&self.cluster.store.get(&key).unwrap())
+        self.cluster.store.get(&key).map(|object| Value::clone(&object))
     }
 
     /// The value of an annotation now.
@@ -340,7 +345,9 @@ async fn invalid_flag_names_the_allowed_values() {
         (&["stop"], "<NAME>..."),
         (&["stop", "ada", "--select", "a=b"], "cannot be used with"),
         (&["stop", "ada", "-A"], "cannot be used with"),
-        (&["stop", "-A"], "--select <LABELS>"),
+        (&["stop", "-A"], "<NAME>..."),
+        (&["stop", "ada", "--all"], "cannot be used with"),
+        (&["stop", "--all", "-l", "a=b"], "cannot be used with"),
         (&["start", "ada", "--timeout", "1m"], "--wait"),
         (&["list", "--sort", "power", "-o", "name"], "--sort sorts rows; allowed: -o wide"),
         (&["list", "--expiring", "never"], "for '--expiring <TIME>': allowed: a whole number with"),
@@ -376,6 +383,10 @@ async fn keep_warns_if_a_tool_applies_the_claim_from_git() {
         ("labels", "argocd.argoproj.io/instance", "Argo CD"),
         ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
         ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+        ("annotations", "objectset.rio.cattle.io/id", "Fleet"),
+        ("annotations", "configmanagement.gke.io/managed", "Config Sync"),
+        ("labels", "kapp.k14s.io/app", "kapp"),
+        ("labels", "app.kubernetes.io/instance", "Argo CD probably"),
     ] {
         let mut ada = workspace();
         ada["metadata"][marks][name] = json!("environments");
@@ -457,6 +468,91 @@ async fn selection_skips_environments_that_cannot_be_stopped() {
     let told = world.paved(&["stop", "--select", "team=none"]).await;
     let words = "no environments in namespace team with labels team=none\n";
     assert_eq!((told.code, told.out.as_str(), told.err.as_str()), (0, "", words));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_selection_stops_nothing() {
+    let world = World::with(&[&workspace()]).await;
+    let everywhere: [&[&str]; 2] = [&[], &["-A"]];
+    for place in everywhere {
+        for labels in ["", " ", ",", ", ,", "team=vision,", "team!=", "!", "=vision"] {
+            let flag = format!("--select={labels}");
+            for args in
+                [&["stop", "--select", labels][..], &["stop", "-l", labels], &["stop", &flag]]
+            {
+                let told = world.paved(&[args, place].concat()).await;
+                assert_eq!((told.code, told.out.as_str()), (1, ""), "{args:?}: {}", told.told());
+                assert!(told.err.contains("LABEL=VALUE"), "{args:?}: {}", told.err);
+            }
+        }
+        let told = world.paved(&[&["stop", "--select", ""], place].concat()).await;
+        assert!(told.err.contains("Use --select LABEL=VALUE, or --all"), "{}", told.err);
+    }
+    assert_eq!(world.writes(), 0);
+    let told = world.paved(&["stop", "--all"]).await;
+    let words = "GpuDevWorkspaceClaim team/ada is being stopped\n";
+    assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn listed_name_is_the_same_environment_in_the_next_command() {
+    let here = workspace();
+    let mut there = workspace();
+    there["metadata"]["namespace"] = json!("audio");
+    let soon = (Timestamp::now() + SignedDuration::from_mins(50)).to_string();
+    there["status"]["lifecycle"]["expiresAt"] = json!(soon);
+    there["status"]["connection"] = json!("ssh developer@203.0.113.8");
+    there["status"]["publicIp"] = json!("203.0.113.8");
+    there["status"]["instanceId"] = json!("i-5ff875086775dd860");
+    let kind = "gpudevworkspaceclaim.platform.acme.io";
+    let name = format!("audio/{kind}/ada");
+    let world = World::with(&[&here, &there]).await;
+    for (args, names) in [
+        (&["list", "-A", "--expiring", "1h"][..], vec![name.clone()]),
+        (&["list", "-A"], vec![name.clone(), format!("team/{kind}/ada")]),
+        (&["list", "-n", "audio"], vec![name.clone()]),
+        (&["status", "-n", "audio"], vec![name.clone()]),
+        (&["status", "ada", "-n", "audio"], vec![name.clone()]),
+        (&["status", &name], vec![name.clone()]),
+        (&["list"], vec![format!("{kind}/ada")]),
+        (&["status", "ada"], vec![format!("{kind}/ada")]),
+    ] {
+        let told = world.paved(&[args, &["-o", "name"]].concat()).await;
+        let lines: Vec<&str> = told.out.lines().collect();
+        assert_eq!((told.code, lines), (0, names.iter().map(String::as_str).collect()), "{args:?}");
+    }
+    for (args, words) in [
+        (&["wait", &name][..], "audio/ada is ready"),
+        (&["status", &name], "audio/ada"),
+        (&["extend", &name, "4h"], "audio/ada expires at"),
+        (&["stop", &name], "audio/ada is being stopped"),
+        (&["start", &name], "audio/ada already runs"),
+        (&["keep", &name], "audio/ada has no time to live"),
+        (&["connect", &name, "--print", "--unprepared"], "developer@203.0.113.8"),
+        (&["delete", "-n", "audio", &name, "--yes"], "audio/ada is being deleted"),
+    ] {
+        let world = World::with(&[&here, &there]).await;
+        let told = world.paved(args).await;
+        assert!(told.code == 0 && told.out.contains(words), "{args:?}: {}", told.told());
+        assert_eq!(world.now(&here)["metadata"].get("annotations"), None, "{args:?}");
+        let wrong = world.paved(&[args, &["-n", "team"]].concat()).await;
+        assert_eq!((wrong.code, wrong.out.as_str()), (1, ""), "{args:?}: {}", wrong.told());
+        if args[1] != "-n" {
+            let words = "is in namespace audio, and --namespace is team. Leave one of them out";
+            assert!(wrong.err.contains(words), "{args:?}: {}", wrong.err);
+        }
+    }
+    // With more than eight names, each kind and namespace is listed once.
+    let mut many: Vec<Value> =
+        (0..10).map(|n| environment("GpuDevWorkspaceClaim", &format!("w{n}"))).collect();
+    many.iter_mut().step_by(2).for_each(|one| one["metadata"]["namespace"] = json!("audio"));
+    let world = World::with(&many.iter().collect::<Vec<_>>()).await;
+    let names = world.paved(&["list", "-A", "-o", "name"]).await.out;
+    let mut args = vec!["delete", "--yes"];
+    args.extend(names.lines());
+    let told = world.paved(&args).await;
+    assert_eq!((told.code, told.out.lines().count()), (0, 10), "{}", told.told());
+    assert!(many.iter().all(|one| world.find(one).is_none()), "{}", told.told());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -108,7 +108,9 @@ fn argo_cd_has_a_health_check_for_every_kind() {
         let run = paved(&[&args, more].concat());
         assert_eq!((run.code, run.err.as_str()), (0, ""));
         let [config] = &run.documents()[..] else { panic!("{}", run.out) };
-        let data = config["data"].as_object().unwrap();
+        let mut data = config["data"].as_object().unwrap().clone();
+        let method = data.remove("application.resourceTrackingMethod");
+        assert_eq!(method, Some("annotation".into()), "labels would prune composites");
         assert!(data.values().all(|script| script.as_str().unwrap().contains("Stalled")));
         data.keys().cloned().collect()
     };

@@ -116,6 +116,22 @@ fn failing_environment_shows_its_cause() {
 }
 
 #[test]
+fn unreachable_chart_repository_fails_a_preview_with_its_host() {
+    let fail = "app=Get \"https://charts.exmaple.org/index.yaml\": dial tcp: lookup \
+                charts.exmaple.org on 10.96.0.10:53: no such host";
+    let claim = example("virtual-environment/claim.yaml");
+    for output in ["yaml", "tree"] {
+        let run = paved(&["preview", &claim, "--until-ready", "--fail", fail, "-o", output]);
+        assert_eq!(run.code, 4, "{}", run.err);
+        let told = run.told();
+        for part in ["charts.exmaple.org cannot be reached", "Check the spelling", "no such host"] {
+            assert!(told.contains(part), "{part} is missing: {told}");
+        }
+        assert!(!told.contains("Helm failed"), "{told}");
+    }
+}
+
+#[test]
 fn a_tree_never_shows_a_secret() {
     for observed in [None, Some("application-environment/observed/ready.yaml")] {
         let claim = example("application-environment/claim.yaml");

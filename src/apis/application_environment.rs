@@ -171,9 +171,9 @@ impl Api for ApplicationEnvironment {
         p.database_and_user(cx)?;
         let bucket = p.bucket(cx)?;
         p.access(settings, bucket.get(|bucket| bucket.project_number), cx)?;
-        cx.usage("gke-cluster", "node-pool")?;
-        cx.usage("cloudsql-instance", "database")?;
-        cx.usage("cloudsql-instance", "database-user")?;
+        cx.keep_usage("gke-cluster", "node-pool")?;
+        cx.keep_usage("cloudsql-instance", "database")?;
+        cx.keep_usage("cloudsql-instance", "database-user")?;
 
         let status = ApplicationEnvironmentStatus {
             gke_endpoint: cluster.text(|cluster| cluster.endpoint.clone()),

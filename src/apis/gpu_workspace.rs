@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::aws;
@@ -30,8 +31,8 @@ pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 /// Maximum number of a workspace's SSH public keys.
 pub const MOST_KEYS: usize = 20;
 
-/// Size of a workspace's disk in GiB.
-const DISK_GB: RangeInclusive<i64> = 75..=16384;
+/// Size of a workspace's disk in GiB. The largest is AWS's limit for gp3 volumes.
+const DISK_GB: RangeInclusive<i64> = 75..=65_536;
 
 /// A GPU machine with Python and OpenCV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +102,11 @@ pub struct GpuDevWorkspaceStatus {
     pub machine: Option<String>,
 }
 
+impl GpuDevWorkspace {
+    /// The region of a workspace that names none.
+    pub const DEFAULT_REGION: &str = "us-east-1";
+}
+
 impl Api for GpuDevWorkspace {
     const INFO: Info = Info {
         name: "gpu-workspace",
@@ -160,7 +166,7 @@ impl Api for GpuDevWorkspace {
         let profile = p.identity(&tags, settings, cx)?;
         let instance = p.instance(machine, profile, &tags, settings, cx)?;
         cx.usage("security-group", "instance")?;
-        cx.usage("role", "instance-profile")?;
+        cx.keep_usage("role", "instance-profile")?;
 
         let mut status = p.status(machine, &cidrs, &instance);
         if is_off(cx) {
@@ -255,9 +261,18 @@ const SSH: &str = "ssh-";
 /// Whether an environment of this kind, with these slots, is a workspace that allows no network to
 /// connect by SSH.
 pub fn is_closed_to_ssh<'s>(kind: &str, mut slots: impl Iterator<Item = &'s str>) -> bool {
+    is_workspace(kind) && !slots.any(|slot| slot.starts_with(SSH))
+}
+
+/// Whether an environment of this kind, with this spec, is a workspace without an SSH key.
+pub fn has_no_ssh_key(kind: &str, spec: &Value) -> bool {
+    let keys = spec["parameters"]["sshPublicKeys"].as_array();
+    is_workspace(kind) && keys.is_none_or(Vec::is_empty)
+}
+
+fn is_workspace(kind: &str) -> bool {
     let Info { claim, composite, namespaced, .. } = GpuDevWorkspace::INFO;
     [claim.kind, composite.kind, namespaced.kind].contains(&kind)
-        && !slots.any(|slot| slot.starts_with(SSH))
 }
 
 /// Names of the annotations that record the input of a machine's first boot.
@@ -277,7 +292,7 @@ fn default_instance_type() -> String {
 }
 
 fn default_region() -> String {
-    "us-east-1".to_owned()
+    GpuDevWorkspace::DEFAULT_REGION.to_owned()
 }
 
 fn default_opencv_version() -> String {

@@ -31,8 +31,8 @@ pub struct StockPool {
     #[serde(default = "default_image")]
     #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
     pub image: String,
-    /// Memory request and limit of each pod, for example 16Gi. The value is a Kubernetes quantity.
-    /// Default: the namespace's default.
+    /// Memory request and limit of each pod, for example 16Gi. The value is a Kubernetes quantity
+    /// of at least 4Mi. Default: the namespace's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub memory: Option<String>,

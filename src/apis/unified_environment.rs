@@ -57,7 +57,8 @@ pub struct Backend {
     pub replicas: i64,
     /// Additional environment variables. The backend always gets PGHOST, PGPORT, PGUSER,
     /// PGPASSWORD, PGDATABASE and DATABASE_URL for the database. The backend also gets PGSSLMODE,
-    /// which is require unless set here. Do not put secrets here: every user with read access to
+    /// which is require unless set here. As in every pod, $(NAME) is the value of another variable,
+    /// and $$ is one dollar sign. Do not put secrets here: every user with read access to
     /// claims can read the variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = checks::MOST_VARIABLES), inner(length(max = checks::LONGEST_VALUE)))]

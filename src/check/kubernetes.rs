@@ -82,11 +82,45 @@ pub fn image(value: &str) -> Result<&str, Refused> {
     matching(value, LONGEST_IMAGE, &PATTERN, allowed)
 }
 
-/// A quantity of memory of at least one byte, in bytes, rounded up as Kubernetes does.
+/// The least memory of a container, in bytes. No container starts with less.
+const LEAST_MEMORY: u64 = 4 << 20;
+
+/// A quantity of memory of a container, in bytes, rounded up as Kubernetes does.
 pub fn memory(value: &str) -> Result<u64, Refused> {
-    let allowed = "an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi";
-    let amount = quantity(value, NANO, allowed)?;
-    u64::try_from((amount + (NANO - 1)) / NANO).map_err(|_| Refused::new(value, allowed))
+    let allowed = || {
+        let example = meant_memory(value).unwrap_or_else(|| "512Mi or 16Gi".to_owned());
+        format!("an amount of memory from 4Mi to less than 8Ei, for example {example}")
+    };
+    let refused = || Refused::new(value, allowed());
+    let amount = quantity(value, 1, "").map_err(|_| refused())?;
+    match u64::try_from((amount + (NANO - 1)) / NANO).map_err(|_| refused())? {
+        1 => Err(Refused::because(value, "1 byte", allowed())),
+        few if few < LEAST_MEMORY => {
+            Err(Refused::because(value, &format!("{few} bytes"), allowed()))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+/// The amount that a user probably meant: `16Gi` for `16`, `16g`, `16GB` and `16 gigs`.
+fn meant_memory(value: &str) -> Option<String> {
+    /// The largest numbers without a unit that probably mean gibibytes and mebibytes.
+    const MOST: [(f64, &str); 2] = [(64.0, "Gi"), (65_536.0, "Mi")];
+    let value = value.trim();
+    let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(value.len());
+    let (number, unit) = value.split_at(end);
+    let unit = match unit.trim().to_lowercase().as_str() {
+        "" => {
+            let number: f64 = number.parse().ok()?;
+            MOST.into_iter().find(|(most, _)| number <= *most)?.1
+        }
+        "m" | "mb" | "mi" | "mib" => "Mi",
+        "g" | "gb" | "gi" | "gib" | "gig" | "gigs" => "Gi",
+        "t" | "tb" | "ti" | "tib" => "Ti",
+        _ => return None,
+    };
+    let meant = format!("{number}{unit}");
+    (nanos(&meant)? >= i128::from(LEAST_MEMORY) * NANO).then_some(meant)
 }
 
 /// An amount of CPU of at least a thousandth of a core.

@@ -93,16 +93,10 @@ struct Url<'v> {
 
 impl<'v> Url<'v> {
     fn read(value: &'v str) -> Self {
-        let (scheme, authority, path) = match value.split_once("://") {
-            Some((scheme, rest)) => {
-                let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-                (scheme, authority, path)
-            }
-            None => {
-                let (authority, path) = value.split_once(':').unwrap_or((value, ""));
-                ("ssh", authority, path)
-            }
-        };
+        let (scheme, rest, before_path) = value
+            .split_once("://")
+            .map_or(("ssh", value, ':'), |(scheme, rest)| (scheme, rest, '/'));
+        let (authority, path) = rest.split_once(before_path).unwrap_or((rest, ""));
         let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
         let (host, port) =
             place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port)));

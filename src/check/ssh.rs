@@ -69,6 +69,8 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
             format!("at most {LONGEST_SSH_KEY}; {ALLOWED}"),
         ));
     }
+    let line = ssh_key_line(line);
+    let line = line.as_str();
     let kind = line.split(' ').next().unwrap_or_default();
     if line.chars().any(is_invisible) {
         let found =
@@ -89,10 +91,27 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     Ok(key)
 }
 
+/// The line of a key with one space between its fields. OpenSSH accepts any number of spaces and
+/// tabs around and between the type, the key and the comment, and a line end.
+pub fn ssh_key_line(line: &str) -> String {
+    const BLANKS: [char; 2] = [' ', '\t'];
+    let field = |text: &'_ str| -> (String, String) {
+        let text = text.trim_start_matches(BLANKS);
+        let (field, rest) = text.split_at(text.find(BLANKS).unwrap_or(text.len()));
+        (field.to_owned(), rest.to_owned())
+    };
+    let line = line.trim_matches([' ', '\t', '\r', '\n']);
+    let (kind, rest) = field(line);
+    let (key, comment) = field(&rest);
+    let comment = comment.trim_matches(BLANKS).replace('\t', " ");
+    let fields = [kind, key, comment];
+    fields.into_iter().filter(|field| !field.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 fn unknown_type(line: &str, kind: &str) -> Refused {
     let after_options = line.split(' ').skip(1).any(|word| TYPES.contains(&word));
     if after_options {
-        refused("a key with options or spaces before its type", ALLOWED)
+        refused("a key with options before its type", ALLOWED)
     } else if kind == "ssh-dss" {
         refused("a DSA key (ssh-dss), which is no longer secure", ALLOWED)
     } else {

@@ -109,6 +109,27 @@ fn every_modern_type_of_key_is_accepted_with_or_without_a_comment() {
 }
 
 #[test]
+fn key_with_any_blanks_is_accepted_as_openssh_does() {
+    let (kind, key) = ED25519.split_once(' ').unwrap();
+    let commented = format!("{ED25519} ada at work");
+    for (line, normal) in [
+        (format!("{kind}  {key}"), ED25519),
+        (format!("{kind}\t{key}"), ED25519),
+        (format!(" \t{kind} \t {key} \t"), ED25519),
+        (format!("{ED25519}\n"), ED25519),
+        (format!("{ED25519}\r\n"), ED25519),
+        (format!("{kind}  {key}  ada at work  "), &commented),
+        (format!("{kind} {key}\tada\tat work\n"), &commented),
+        (ED25519.to_owned(), ED25519),
+        (commented.clone(), &commented),
+    ] {
+        let read = ssh_public_key(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+        let normal = ssh_public_key(normal).map(|key| key.to_openssh().unwrap()).unwrap();
+        assert_eq!((ssh_key_line(&line), read.to_openssh().unwrap()), (normal.clone(), normal));
+    }
+}
+
+#[test]
 fn weak_keys_are_refused() {
     assert_eq!(ssh_public_key(RSA_1024).unwrap_err().found, "an RSA key of 1024 bits");
     assert_eq!(
@@ -122,15 +143,15 @@ fn weak_keys_are_refused() {
 fn line_with_more_than_one_plain_key_is_rejected() {
     let two = format!("{ED25519}\n{RSA_2048}");
     let broken = ED25519.replace("ZDI1", "ZDI1\r\n");
-    let (newline, tab, bidi) =
-        (format!("{ED25519}\n"), ED25519.replace(' ', "\t"), format!("{ED25519} a\u{202e}b"));
-    for line in [&two, &broken, &newline, &tab, &bidi] {
+    let bidi = format!("{ED25519} a\u{202e}b");
+    let comment = format!("{ED25519} ada\nroot");
+    for line in [&two, &broken, &comment, &bidi] {
         let found = ssh_public_key(line).unwrap_err().found;
         assert!(found.contains("a line break or another invisible character"), "{found}");
     }
-    for options in ["no-pty", "command=\"rm\"", ""] {
+    for options in ["no-pty", "command=\"rm\"", "no-pty,no-agent-forwarding ", "\tno-pty"] {
         let found = ssh_public_key(&format!("{options} {ED25519}")).unwrap_err().found;
-        assert_eq!(found, "a key with options or spaces before its type");
+        assert_eq!(found, "a key with options before its type");
     }
 }
 
@@ -333,16 +354,16 @@ fn an_image_is_a_reference_with_a_repository_in_lower_case() {
 }
 
 #[test]
-fn memory_is_a_quantity_of_at_least_one_byte() {
+fn memory_is_a_quantity_of_at_least_four_mebibytes() {
     for (good, bytes) in [
-        ("1", 1),
-        ("1.5", 2),
-        ("1k", 1000),
-        ("1e3", 1000),
         ("129e6", 129_000_000),
         ("129E+6", 129_000_000),
         ("128974848000m", 128_974_848),
-        ("1.5Ki", 1536),
+        ("4194304", 4 << 20),
+        ("4194303.5", 4 << 20),
+        ("4Mi", 4 << 20),
+        ("4096Ki", 4 << 20),
+        ("16G", 16_000_000_000),
         (".5Gi", 512 << 20),
         ("+5Gi", 5 << 30),
         ("1.Gi", 1 << 30),
@@ -353,14 +374,31 @@ fn memory_is_a_quantity_of_at_least_one_byte() {
     ] {
         assert_eq!(kubernetes::memory(good), Ok(bytes), "{good}");
     }
+    for (bad, found, example) in [
+        ("16", r#""16", 16 bytes"#, "16Gi"),
+        ("1", r#""1", 1 byte"#, "1Gi"),
+        ("512", r#""512", 512 bytes"#, "512Mi"),
+        ("0.5", r#""0.5", 1 byte"#, "0.5Gi"),
+        ("512m", r#""512m", 1 byte"#, "512Mi"),
+        ("64Ki", r#""64Ki", 65536 bytes"#, "512Mi or 16Gi"),
+        ("1e3", r#""1e3", 1000 bytes"#, "512Mi or 16Gi"),
+        ("4194303", r#""4194303", 4194303 bytes"#, "512Mi or 16Gi"),
+        ("16g", r#""16g""#, "16Gi"),
+        ("16GB", r#""16GB""#, "16Gi"),
+        ("16gi", r#""16gi""#, "16Gi"),
+        ("16 gigs", r#""16 gigs""#, "16Gi"),
+        ("16 Gi", r#""16 Gi""#, "16Gi"),
+        ("512MB", r#""512MB""#, "512Mi"),
+        ("1.5tib", r#""1.5tib""#, "1.5Ti"),
+        ("1mb", r#""1mb""#, "512Mi or 16Gi"),
+    ] {
+        let error = kubernetes::memory(bad).unwrap_err();
+        let words = "an amount of memory from 4Mi to less than 8Ei, for example";
+        assert_eq!(error.to_string(), format!("found {found}; allowed: {words} {example}"));
+    }
     for bad in [
         "",
-        "16 gigs",
-        "16GB",
-        "16gi",
         "-1Gi",
-        "512m",
-        "0.5",
         "0",
         "0Gi",
         "0.000",
@@ -374,7 +412,7 @@ fn memory_is_a_quantity_of_at_least_one_byte() {
         "١Gi",
     ] {
         let error = kubernetes::memory(bad).unwrap_err();
-        let allowed = "an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi";
+        let allowed = "an amount of memory from 4Mi to less than 8Ei, for example 512Mi or 16Gi";
         assert_eq!(error.allowed, allowed, "{bad}");
     }
 }

@@ -87,7 +87,15 @@ const CLUSTER_CHARTS: &[&str] = &["vcluster"];
 
 /// Kinds that exist only inside a resource of another kind. They are deleted with that resource,
 /// regardless of their own policy.
-const INSIDE: &[(&str, &str)] = &[("Grant", "Database")];
+const INSIDE: &[(&str, &str)] = &[
+    ("Addon", "Cluster"),
+    ("ClusterAuth", "Cluster"),
+    ("Database", "DatabaseInstance"),
+    ("Grant", "Database"),
+    ("NodePool", "Cluster"),
+    ("RolePolicyAttachment", "Role"),
+    ("User", "DatabaseInstance"),
+];
 
 impl Composition<'_> {
     /// The resources that a deletion would delete and keep once this answer is applied.

@@ -211,6 +211,7 @@ fn by_conditions(object: &Object) -> Health {
     let synced = condition(object, "Synced").filter(|synced| synced.status == "False");
     let last = condition(object, "LastAsyncOperation").filter(|last| last.status == "False");
     let mut health = match (last, synced, condition(object, "Ready")) {
+        (Some(last), _, _) if is_not_there_yet(last.message) => last.health(State::Waiting),
         (Some(last), _, _) => last.health(State::Failed),
         (None, Some(synced), _)
             if synced.reason == "ReconcilePaused" || is_not_there_yet(synced.message) =>
@@ -589,7 +590,7 @@ mod tests {
         );
     }
 
-    fn application(status: Value) -> Health {
+    fn application(status: &Value) -> Health {
         let source = json!({
             "repoURL": "https://charts.example.org", "chart": "podinfo", "targetRevision": "6.9.2",
             "helm": {"releaseName": "app", "valuesObject": {"replicaCount": 2}},
@@ -607,7 +608,7 @@ mod tests {
             "repoURL": "https://charts.example.org", "chart": "podinfo", "targetRevision": "6.9.2",
             "helm": {"releaseName": "app", "valuesObject": {"replicaCount": 2}},
         });
-        assert!(application(status(same.clone())).ready);
+        assert!(application(&status(same.clone())).ready);
         for (pointer, before) in [
             ("/repoURL", json!("https://others.example.org")),
             ("/chart", json!("hello")),
@@ -615,8 +616,12 @@ mod tests {
             ("/helm/valuesObject", json!({"replicaCount": 1})),
         ] {
             let mut source = same.clone();
-            *source.pointer_mut(pointer).unwrap() = before;
-            let health = application(status(source));
+            crossplane::json::set(
+                &mut source,
+                &pointer[1..].split('/').collect::<Vec<_>>(),
+                before,
+            );
+            let health = application(&status(source));
             assert_eq!((health.ready, health.message.as_ref()), (false, "is being changed"));
         }
     }
@@ -644,7 +649,7 @@ mod tests {
             ("repository not accessible", "repository not accessible"),
         ] {
             let condition = json!([{"type": "ComparisonError", "message": said}]);
-            let health = application(json!({
+            let health = application(&json!({
                 "conditions": condition, "health": {"status": "Healthy"}, "sync": {"status": "Unknown"},
             }));
             assert_eq!((health.state, health.message.as_ref()), (State::Failed, words));
@@ -661,10 +666,10 @@ mod tests {
             })
         };
         for phase in ["Failed", "Error"] {
-            let health = application(status(phase));
+            let health = application(&status(phase));
             assert_eq!((health.state, health.message.as_ref()), (State::Failed, why));
         }
-        let running = application(status("Running"));
+        let running = application(&status("Running"));
         assert_eq!(running.state, State::Creating);
         assert_eq!(running.message, format!("is Missing and OutOfSync in Argo CD: {why}"));
     }

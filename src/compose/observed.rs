@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::OWNED_LABEL;
 use super::health::{self, Health};
 use super::reported::status;
-use super::stopped::as_running;
+use super::stopped::{RUNNING, as_running};
 use crate::models::CHOICE_PREFIX;
 use crate::value::{Object, at, text};
 
@@ -53,7 +53,8 @@ impl Resource {
     /// The annotations that note the choices of users.
     pub fn choices(&self) -> Vec<(String, Value)> {
         let all = at(&self.object, &["metadata", "annotations"]).and_then(Value::as_object);
-        let notes = all.into_iter().flatten().filter(|(key, _)| key.starts_with(CHOICE_PREFIX));
+        let is_choice = |key: &str| key.starts_with(CHOICE_PREFIX) && key != RUNNING;
+        let notes = all.into_iter().flatten().filter(|(key, _)| is_choice(key));
         notes.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 

@@ -232,7 +232,7 @@ impl Composition<'_> {
             kept = kept.external_name(name);
         }
         if publishes { kept.publishes() } else { kept }.add()?;
-        let notes = self.observed.get(slot).map(|running| running.choices()).unwrap_or_default();
+        let notes = self.observed.get(slot).map(observed::Resource::choices).unwrap_or_default();
         if let Some(kept) = self.desired.get_mut(slot) {
             for (key, value) in notes {
                 put(&mut kept.object, &["metadata", "annotations", &key], Some(value));

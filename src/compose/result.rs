@@ -24,6 +24,8 @@ mod requeue {
     /// A resource is being created, waits or has failed. Short enough for states that depend on
     /// time, for example a failure that lasts.
     pub const BUSY: Duration = Duration::from_secs(30);
+    /// The shortest time, for a limit that is about to pass.
+    pub const LEAST: Duration = Duration::from_secs(1);
     /// A secret was generated, and Crossplane publishes it right after this answer.
     pub const PUBLISHING: Duration = Duration::from_secs(5);
 }
@@ -85,7 +87,7 @@ impl Composition<'_> {
     ) -> CompositionResult {
         self.keep_note();
         let power = self.power;
-        let resources = self.composed_resources();
+        let (resources, next_limit) = self.composed_resources();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&resources, exists);
         common.spec_hash.clone_from(&self.xr.spec_hash);
@@ -111,7 +113,8 @@ impl Composition<'_> {
         let message = scrub::cut(&message);
         let mut whole = status::known(status);
         // An API may have a phase of its own, which has the same values for this.
-        if let Some(own) = whole.get_mut("phase").filter(|_| phase_of_lifecycle.is_some()) {
+        let is_general = phase_of_lifecycle.is_some() || phase == Phase::Failed;
+        if let Some(own) = whole.get_mut("phase").filter(|_| is_general) {
             *own = serde_json::to_value(phase).unwrap_or_default();
         }
         let known = self.settings.revision();
@@ -130,6 +133,9 @@ impl Composition<'_> {
             _ if self.unpublished => requeue::PUBLISHING,
             _ => requeue::BUSY,
         };
+        // The state changes with the time, and no watch reports that.
+        let next = [next_limit, Stalled::next(&resources, self.now)].into_iter().flatten().min();
+        let usual = next.map_or(usual, |next| usual.min(next.max(requeue::LEAST)));
         let (expiring, warnings) =
             outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
         CompositionResult {

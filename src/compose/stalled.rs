@@ -43,7 +43,7 @@ impl Stalled {
     ) -> Option<Self> {
         let failed = resources
             .iter()
-            .filter(|resource| resource.state == State::Failed && has_lasted(resource, now));
+            .filter(|resource| resource.state == State::Failed && left(resource, now).is_zero());
         let first = failed.min_by(|a, b| {
             (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot))
         });
@@ -52,8 +52,12 @@ impl Stalled {
             let message =
                 first.status.message.as_deref().unwrap_or("its provider reports no cause");
             let (slot, kind) = (&first.status.slot, &first.status.kind);
-            let message =
-                format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");
+            let message = match first.timed_out {
+                Some(_) => format!("{slot} ({kind}): {message}"),
+                None => {
+                    format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}")
+                }
+            };
             return Some(Self {
                 status: true,
                 reason: Reason::ResourceFailed,
@@ -63,14 +67,22 @@ impl Stalled {
         let message = "no resource has failed for 15 minutes or longer".to_owned();
         was_stalled(stored).then_some(Self { status: false, reason: Reason::Recovered, message })
     }
+
+    /// The time until the next failed resource stalls the environment.
+    pub(super) fn next(resources: &[ComposedResource], now: Timestamp) -> Option<Duration> {
+        let failed = resources.iter().filter(|resource| resource.state == State::Failed);
+        failed.map(|resource| left(resource, now)).filter(|left| !left.is_zero()).min()
+    }
 }
 
-/// Whether a resource has been in its state for so long that no change is expected.
-fn has_lasted(resource: &ComposedResource, now: Timestamp) -> bool {
+/// The time until a failed resource stalls its environment.
+fn left(resource: &ComposedResource, now: Timestamp) -> Duration {
+    if resource.timed_out.is_some() {
+        return Duration::ZERO;
+    }
     let since: Option<Timestamp> = resource.status.since.parse().ok();
-    since.is_some_and(|since| {
-        Duration::try_from(now.duration_since(since)).is_ok_and(|lasted| lasted >= STALLED_AFTER)
-    })
+    let lasted = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+    STALLED_AFTER.saturating_sub(lasted.unwrap_or_default())
 }
 
 /// Whether a status has the condition, with any value. Crossplane sets it to Unknown if another

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use super::deletion::OnDeletion;
 use super::health::{Health, State};
+use super::references::References;
 use super::reported::lenient;
 use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
@@ -164,11 +166,16 @@ pub(super) struct ComposedResource {
     pub status: ResourceStatus,
     pub state: State,
     pub counted: bool,
+    /// Whether the engine delays it for an object that it does not name.
+    pub is_delayed: bool,
+    /// Its limit, if it has reached the limit.
+    pub timed_out: Option<Duration>,
 }
 
 impl Composition<'_> {
-    /// An entry for each slot, composed or waiting, sorted by slot.
-    pub(super) fn composed_resources(&self) -> Vec<ComposedResource> {
+    /// An entry for each slot, composed or waiting, sorted by slot. Also the time until the next
+    /// resource reaches its limit.
+    pub(super) fn composed_resources(&self) -> (Vec<ComposedResource>, Option<Duration>) {
         let before = self.xr.status.get("resources").and_then(|list| list.as_array());
         let before = before.into_iter().flatten().filter_map(lenient::<ResourceStatus>);
         let before: BTreeMap<String, ResourceStatus> =
@@ -183,11 +190,18 @@ impl Composition<'_> {
             self.line(slot, &absent.kind, Health::waiting_for(&absent.awaited), absent.counted)
         }));
         resources.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
-        excuse(&mut resources);
+        let is_done = |resource: &ComposedResource| resource.state == State::Available;
+        let references = (!resources.iter().all(is_done)).then(|| References::new(self));
+        if let Some(references) = &references {
+            self.excuse(&mut resources, references);
+        }
         diagnose(&mut resources, self.api);
+        if let Some(references) = &references {
+            Self::name_awaited(&mut resources, references);
+        }
         for resource in &mut resources {
-            resource.status.since =
-                since(&resource.status, before.get(&resource.status.slot), self.now);
+            let since = resource.status.last_change(before.get(&resource.status.slot));
+            resource.status.since = since.unwrap_or_else(|| seconds(self.now));
             if let Some(cause) = self.unanswered(resource) {
                 resource.status.message = Some(format!(
                     "its provider has not answered for more than a minute. Check that the {} \
@@ -197,7 +211,8 @@ impl Composition<'_> {
                 resource.status.cause = Some(cause);
             }
         }
-        resources
+        let next = references.and_then(|references| self.limit(&mut resources, &references));
+        (resources, next)
     }
 
     /// The cause of a cloud resource that has existed for a minute without any condition from its
@@ -276,7 +291,8 @@ impl Composition<'_> {
             message: Some(message).filter(|message| !quiet && !message.is_empty()),
             cause: health.cause,
         };
-        ComposedResource { status, state: health.state, counted }
+        let is_delayed = health.state == State::Waiting && status.cause.is_some();
+        ComposedResource { status, state: health.state, counted, is_delayed, timed_out: None }
     }
 
     /// Kinds with as many missing objects as unseen slots. Crossplane set out to create these
@@ -308,26 +324,6 @@ fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
     counts
 }
 
-/// A resource that was rejected because of a missing object waits while another resource is not
-/// ready. A name that we chose can be referred to before its resource exists.
-fn excuse(resources: &mut [ComposedResource]) {
-    // A chart or a repository that Helm or Argo CD does not find is not our resource.
-    let named = |resource: &ComposedResource| {
-        !["Release", "Application"].contains(&resource.status.kind.as_str())
-    };
-    let blames = |resource: &ComposedResource| {
-        let message = resource.status.message.as_deref().unwrap_or_default();
-        resource.state == State::Failed && named(resource) && diagnosis::may_miss_a_sibling(message)
-    };
-    let to_blame = resources
-        .iter()
-        .any(|resource| resource.counted && !resource.status.ready && !blames(resource));
-    for resource in resources.iter_mut().filter(|resource| to_blame && blames(resource)) {
-        resource.state = State::Waiting;
-        resource.status.reason = Some(Reason::Waiting.to_string());
-    }
-}
-
 /// Adds the cause of each resource, if the engine did not set it.
 fn diagnose(resources: &mut [ComposedResource], api: &str) {
     let lines: Vec<Line<'_>> = resources.iter().map(|resource| resource.status.line()).collect();
@@ -335,14 +331,6 @@ fn diagnose(resources: &mut [ComposedResource], api: &str) {
     for (resource, cause) in resources.iter_mut().zip(causes) {
         resource.status.cause = resource.status.cause.take().or(cause);
     }
-}
-
-/// The time of the last change of readiness or reason.
-fn since(now: &ResourceStatus, before: Option<&ResourceStatus>, clock: Timestamp) -> String {
-    let same = |before: &&ResourceStatus| {
-        before.ready == now.ready && before.reason == now.reason && !before.since.is_empty()
-    };
-    before.filter(same).map_or_else(|| seconds(clock), |before| before.since.clone())
 }
 
 /// RFC 3339 in whole seconds, as Kubernetes writes times.
@@ -382,54 +370,11 @@ pub(super) fn known(mut object: Object) -> Object {
 mod tests {
     use super::*;
 
-    fn resource(slot: &str, ready: bool, refusal: Option<&str>) -> ComposedResource {
-        let state = match refusal {
-            Some(_) => State::Failed,
-            None if ready => State::Available,
-            None => State::Creating,
-        };
-        let status = ResourceStatus {
-            slot: slot.to_owned(),
-            ready,
-            message: refusal.map(str::to_owned),
-            ..ResourceStatus::default()
-        };
-        ComposedResource { status, state, counted: true }
-    }
-
     #[test]
     fn common_fields_are_those_of_the_type() {
         let schema = schemars::schema_for!(CommonStatus);
         let fields = schema.get("properties").and_then(Value::as_object).map(Object::keys);
         let fields: BTreeSet<&str> = fields.into_iter().flatten().map(String::as_str).collect();
         assert_eq!(fields, CommonStatus::FIELDS.into());
-    }
-
-    #[test]
-    fn missing_sibling_waits_other_missing_object_fails() {
-        let profile = "Invalid IAM Instance Profile name";
-        for (ready, message, sibling, state) in [
-            (false, profile, false, State::Waiting),
-            // A ready resource with a change that refers to a resource in creation.
-            (true, profile, false, State::Waiting),
-            (false, profile, true, State::Failed),
-            (
-                false,
-                "InvalidSubnetID.NotFound: The subnet ID 'subnet-1' does not exist",
-                false,
-                State::Failed,
-            ),
-            (
-                false,
-                "DBSubnetGroupNotFoundFault: DB subnet group 'db' not found",
-                false,
-                State::Failed,
-            ),
-            (false, "VcpuLimitExceeded: quota", false, State::Failed),
-        ] {
-            let mut resources = [resource("a", ready, Some(message)), resource("b", sibling, None)];
-            excuse(&mut resources);
-            assert!(resources[0].state == state, "{message}, sibling is ready: {sibling}");
-        }
     }
 }

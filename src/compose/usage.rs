@@ -12,7 +12,7 @@ impl Composition<'_> {
     /// get names, because a selector would use the first match. An existing Usage is preserved
     /// while one of its resources waits, for example after a person deleted that resource.
     pub fn usage(&mut self, of: &str, by: &str) -> Result<(), Error> {
-        let slot = format!("usage-{of}-by-{by}");
+        let slot = slot_of(of, by);
         let ends = (self.end(of), self.end(by));
         let spec = if let (Some(of), Some(by)) = ends {
             json!({"of": of, "by": by, "replayDeletion": true})
@@ -40,6 +40,17 @@ impl Composition<'_> {
         self.insert(&slot, usage, false)
     }
 
+    /// Preserves a Usage that an earlier release composed. New environments do not need it, because
+    /// their resource in slot `by` is deleted with the resource in slot `of`.
+    pub fn keep_usage(&mut self, of: &str, by: &str) -> Result<(), Error> {
+        if self.has_usage(of, by) { self.usage(of, by) } else { Ok(()) }
+    }
+
+    /// Whether a Usage by `by` protects `of` in the running environment.
+    pub fn has_usage(&self, of: &str, by: &str) -> bool {
+        self.exists(&slot_of(of, by))
+    }
+
     /// The fields of an observed Usage's spec that we set.
     fn running_usage(&self, slot: &str) -> Option<Value> {
         let spec = self.observed.get(slot)?.object.get("spec").cloned().unwrap_or_default();
@@ -55,4 +66,9 @@ impl Composition<'_> {
             "resourceRef": {"name": name},
         }))
     }
+}
+
+/// The slot of the Usage that protects `of` while `by` exists.
+fn slot_of(of: &str, by: &str) -> String {
+    format!("usage-{of}-by-{by}")
 }

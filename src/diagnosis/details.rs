@@ -1,26 +1,52 @@
 //! The parameters of a cause: details of a message besides its code.
 
-use std::collections::BTreeMap;
+use super::reading::Reading;
+use super::table::Row;
+use super::{Cause, Code, Line};
 
-use super::{Code, Line};
+/// Names of APIs, each with a key of Settings.
+type KeysByApi = &'static [(&'static str, &'static str)];
 
 /// The keys of Settings for the words of a cloud: by words in lower case, and by API.
-const SETTINGS: &[(&str, &[(&str, &str)])] = &[
-    ("invalidamiid", &[("gpu-workspace", "gpuWorkspace.amis")]),
+const SETTINGS: &[(&[&str], KeysByApi)] = &[
+    (&["invalidamiid", "image id"], &[("gpu-workspace", "gpuWorkspace.amis")]),
     (
-        "invalidsubnetid",
+        &["invalidsubnetid", "invalidsubnet", "subnet id", "valid subnet"],
         &[
             ("gpu-workspace", "gpuWorkspace.networks"),
             ("virtual-environment", "environment.eks.subnetIds"),
         ],
     ),
-    ("invalidvpcid", &[("gpu-workspace", "gpuWorkspace.networks")]),
-    ("dbsubnetgroupnotfound", &[("unified-environment", "unifiedEnvironment.rds.subnetGroup")]),
+    (&["invalidvpcid"], &[("gpu-workspace", "gpuWorkspace.networks")]),
     (
-        "global/networks",
+        &["does not exist or is not attachable"],
+        &[("gpu-workspace", "gpuWorkspace.permissionsBoundary")],
+    ),
+    (&["dbsubnetgroup"], &[("unified-environment", "unifiedEnvironment.rds.subnetGroup")]),
+    (&["role with arn"], &[("virtual-environment", "environment.eks.clusterRoleArn")]),
+    (
+        &["resource group", "resourcegroup"],
+        &[("virtual-environment", "environment.aks.resourceGroupName")],
+    ),
+    (
+        &["subnetwork"],
+        &[
+            ("application-environment", "applicationEnvironment.subnetwork"),
+            ("virtual-environment", "environment.gke.subnetwork"),
+        ],
+    ),
+    (
+        &["global/networks", "network \"", "network '", "private services", "network_not_peered"],
         &[
             ("application-environment", "applicationEnvironment.network"),
             ("virtual-environment", "environment.gke.network"),
+        ],
+    ),
+    (
+        &["project"],
+        &[
+            ("application-environment", "applicationEnvironment.projectId"),
+            ("virtual-environment", "environment.gke.projectId"),
         ],
     ),
 ];
@@ -31,14 +57,10 @@ const MAX_VALUE_LEN: usize = 120;
 /// Minimum number of letters of a name that identifies a resource in a message.
 const MIN_NAME_LEN: usize = 4;
 
-/// The details of a message besides its code. `lower` is the message in lower case.
-pub(super) fn details(
-    code: Code,
-    message: &str,
-    lower: &str,
-    api: Option<&str>,
-) -> BTreeMap<String, String> {
-    let found: Vec<(&str, Option<&str>)> = match code {
+/// The cause of a message that fits a row.
+pub(super) fn details(row: &Row, reading: &Reading<'_>, api: Option<&str>) -> Cause {
+    let (message, lower) = (reading.message, reading.lower.as_str());
+    let found: Vec<(&str, Option<&str>)> = match row.code {
         Code::QuotaExceeded => [cloud(message, lower), vec![("quota", quota(message))]].concat(),
         Code::AccessDenied => {
             let action = after(message, "not authorized to perform: ", " ,")
@@ -50,14 +72,25 @@ pub(super) fn details(
             let own = vec![("action", action), ("conflict", is_look.then_some("bucket"))];
             [cloud(message, lower), own].concat()
         }
-        Code::NoCapacity | Code::Throttled | Code::CredentialsInvalid => cloud(message, lower),
+        Code::NoCapacity | Code::Throttled | Code::CredentialsInvalid | Code::ServiceNotEnabled => {
+            cloud(message, lower)
+        }
         Code::NameTaken => {
             let conflicts =
                 [("invalidpermission.duplicate", "rule"), ("from the deletion date", "deleted")];
             let found = conflicts.iter().find(|(words, _)| lower.contains(words));
             vec![("conflict", found.map(|(_, conflict)| *conflict))]
         }
+        Code::SettingsReference if row.param == Some(("problem", "rejected")) => {
+            [cloud(message, lower), vec![("settings", Some("tags"))]].concat()
+        }
         Code::SettingsReference => vec![("settings", settings(lower, api))],
+        Code::Unreachable => vec![("host", reading.host())],
+        Code::ChartNotFound => vec![
+            ("chart", after(message, "chart \"", "\"")),
+            ("version", after(message, "version \"", "\"")),
+            ("repository", after(message, "not found in ", " ")),
+        ],
         Code::ProviderConfigMissing => provider_config(message),
         Code::ProviderMissing => vec![
             ("kind", after(message, "no matches for kind \"", "\"")),
@@ -68,7 +101,10 @@ pub(super) fn details(
     };
     let fits = |value: &&str| !value.is_empty() && value.len() <= MAX_VALUE_LEN;
     let known = found.into_iter().filter_map(|(name, value)| Some((name, value.filter(fits)?)));
-    known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    // The parameter of the row wins.
+    let params = known.chain(row.param);
+    let params = params.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Cause { code: row.code, params }
 }
 
 /// The cloud that wrote the message, and its service.
@@ -76,13 +112,13 @@ fn cloud<'m>(message: &'m str, lower: &str) -> Vec<(&'static str, Option<&'m str
     // The format of AWS's SDK: `operation error EC2: RunInstances, ...`.
     let service = after(message, "operation error ", ":");
     let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let provider = if service.is_some() {
+    let provider = if service.is_some() || is(&["arn:aws", "aws support", "aws account"]) {
         Some("AWS")
-    } else if is(&["googleapi:"]) {
+    } else if is(&["googleapi:", "google compute engine"]) {
         Some("Google Cloud")
-    } else if is(&["azure", "code=\"skunotavailable"]) {
+    } else if is(&["azure", "code=\"", "aadsts", "microsoft.", "aka.ms"]) {
         Some("Azure")
-    } else if is(&["exceeded quota: "]) {
+    } else if is(&["exceeded quota: ", " is forbidden: "]) {
         Some("Kubernetes")
     } else {
         None
@@ -103,7 +139,8 @@ fn quota(message: &str) -> Option<&str> {
 
 /// The key of Settings that names a missing object. If the API is unknown, the likeliest key.
 fn settings(lower: &str, api: Option<&str>) -> Option<&'static str> {
-    let (_, keys) = SETTINGS.iter().find(|(words, _)| lower.contains(words))?;
+    let is_named = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let (_, keys) = SETTINGS.iter().find(|(words, _)| is_named(words))?;
     let own = keys.iter().find(|(name, _)| Some(*name) == api);
     own.or_else(|| keys.first().filter(|_| api.is_none())).map(|(_, key)| *key)
 }

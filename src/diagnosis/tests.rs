@@ -105,7 +105,10 @@ fn provider_messages_lead_to_codes() {
             "no matches for kind \"KnativeServing\" in version \"operator.knative.dev/v1beta1\"",
             Code::ProviderMissing,
         ),
-        ("chart \"podinfo\" version \"6.9.2\" not found in https://example.org", Code::Unknown),
+        (
+            "chart \"podinfo\" version \"6.9.2\" not found in https://example.org",
+            Code::ChartNotFound,
+        ),
         ("something else", Code::Unknown),
     ] {
         assert_eq!(first(&[failed("Thing", message)], None).unwrap().code, code, "{message}");
@@ -160,7 +163,7 @@ fn headlines_contain_the_names_of_the_message() {
             None,
             "Quota exceeded: Total Regional Cores",
         ),
-        ("quota", None, "Quota exceeded"),
+        ("the quota is exceeded", None, "Quota exceeded"),
         (
             "operation error EC2: RunInstances, UnauthorizedOperation: User: arn:aws:iam::1:user/x is not \
              authorized to perform: ec2:RunInstances on resource: arn",
@@ -327,7 +330,7 @@ fn unresolved_references_wait_and_refusals_do_not() {
         ("cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty", true),
         ("cannot get credentials: Secret \"a\" not found", true),
         ("cannot get connection secret", true),
-        ("dial tcp: connect: connection refused", true),
+        ("dial tcp: connect: connection refused", false),
         ("create failed: AccessDenied", false),
         ("InvalidAMIID.NotFound", false),
     ] {
@@ -342,4 +345,138 @@ fn code_of_a_later_release_is_unknown() {
     assert_eq!((cause.code, cause.param("a")), (Code::Unknown, Some("b")));
     let cause = Cause::new(Code::QuotaExceeded, []);
     assert_eq!(serde_json::to_string(&cause).unwrap(), r#"{"code":"QuotaExceeded"}"#);
+}
+
+/// A row of the corpus.
+struct Sample<'c> {
+    effect: &'c str,
+    when: &'c str,
+    code: &'c str,
+    source: &'c str,
+    message: &'c str,
+}
+
+fn corpus() -> Vec<Sample<'static>> {
+    let rows = include_str!("corpus.tsv").lines().filter(|line| !line.starts_with('#'));
+    let sample = |row: &'static str| match row.split('\t').collect::<Vec<_>>()[..] {
+        [effect, when, code, source, message] => Sample { effect, when, code, source, message },
+        _ => panic!("not five columns: {row}"),
+    };
+    rows.map(sample).collect()
+}
+
+#[test]
+fn corpus_messages_have_their_effect_and_cause() {
+    let mut wrong = Vec::new();
+    for Sample { effect, when, code, message, .. } in corpus() {
+        let found = find(message, None);
+        let waits = match found.effect {
+            Effect::Waits => true,
+            Effect::WaitsForSiblings | Effect::WaitsForHost => when == "sibling",
+            Effect::Fails => false,
+        };
+        let is_for_another = waits && found.effect != Effect::Waits;
+        let own = if is_for_another { Code::WaitsFor } else { found.cause.code };
+        let told = (if waits { "waits" } else { "fails" }, own.to_string());
+        if told != (effect, code.to_owned()) {
+            wrong.push(format!("wanted {effect} {code}, found {} {}: {message}", told.0, told.1));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn corpus_is_broad_and_names_its_sources() {
+    let rows = corpus();
+    assert!(rows.len() >= 80, "{}", rows.len());
+    let mut by_shape: BTreeMap<String, usize> = BTreeMap::new();
+    for Sample { source, message, .. } in &rows {
+        let is_report = source.contains('#') || source.contains(" v");
+        assert!(is_report || *source == "from memory", "{source}");
+        let shape: String = message.split_whitespace().take(5).collect();
+        *by_shape.entry(shape).or_default() += 1;
+    }
+    let most = by_shape.into_iter().max_by_key(|(_, count)| *count).unwrap();
+    assert!(most.1 <= 8, "{most:?}");
+    let reports = rows.iter().filter(|row| row.source.contains('#')).count();
+    assert!(reports >= 60, "only {reports} rows are from public reports");
+}
+
+#[test]
+fn each_code_has_words() {
+    let codes: std::collections::BTreeSet<&str> = corpus().iter().map(|row| row.code).collect();
+    for row in corpus() {
+        let cause = find(row.message, None).cause;
+        assert!(!cause.headline().is_empty() && cause.remediation().ends_with('.'), "{cause:?}");
+    }
+    for code in ["Unreachable", "ServiceNotEnabled", "ChartNotFound", "DatabaseAdministrator"] {
+        assert!(codes.contains(code), "{code}");
+    }
+}
+
+#[test]
+fn remedies_follow_the_message() {
+    for (message, headline, remedy) in [
+        (
+            "operation error CloudFront: CreateDistribution, AccessDenied: Your account must be \
+             verified before you can add new CloudFront resources.",
+            "AWS CloudFront has not verified the account, or blocks it",
+            "have the account verified",
+        ),
+        (
+            "googleapi: Error 400: Invalid request: Organization Policy check failure: the external \
+             IP of this instance violates the constraints/sql.restrictPublicIp",
+            "A policy of Google Cloud forbids this",
+            "change the Settings",
+        ),
+        (
+            "chart \"podinfo\" version \"9.9.9\" not found in https://example.org repository",
+            "The repository has no chart podinfo in version 9.9.9",
+            "Check the repository",
+        ),
+        (
+            "InvalidInput: Duplicate tag keys found.",
+            "The cloud rejects settings.tags",
+            "correct the value",
+        ),
+        (
+            "dial tcp: lookup sts.us-est-1.amazonaws.com on 10.96.0.10:53: no such host",
+            "sts.us-est-1.amazonaws.com cannot be reached",
+            "Check the spelling",
+        ),
+    ] {
+        let cause = find(message, None).cause;
+        assert_eq!(cause.headline(), headline);
+        assert!(cause.remediation().contains(remedy), "{}", cause.remediation());
+    }
+}
+
+#[test]
+fn missing_objects_of_settings_name_their_key() {
+    for (message, api, key) in [
+        (
+            "NoSuchEntity: Scope ARN: arn:aws:iam::1:policy/a does not exist or is not attachable.",
+            "gpu-workspace",
+            "gpuWorkspace.permissionsBoundary",
+        ),
+        (
+            "googleapi: Error 404: Not found: projects/acme-dve., notFound",
+            "application-environment",
+            "applicationEnvironment.projectId",
+        ),
+        (
+            "The resource 'projects/a/regions/b/subnetworks/c' was not found",
+            "virtual-environment",
+            "environment.gke.subnetwork",
+        ),
+        (
+            "Code=\"ResourceGroupNotFound\" Message=\"Resource group 'a' could not be found.\"",
+            "virtual-environment",
+            "environment.aks.resourceGroupName",
+        ),
+    ] {
+        let found = find(message, Some(api));
+        assert_eq!((found.cause.code, found.effect), (Code::SettingsReference, Effect::Fails));
+        assert_eq!(found.cause.param("settings"), Some(key), "{message}");
+    }
 }

@@ -20,13 +20,14 @@ impl Cause {
             Code::CredentialsInvalid => {
                 "The provider's credentials are invalid or expired".to_owned()
             }
-            Code::AccessDenied if param("conflict") == Some("bucket") => {
-                format!("{} denied access to the bucket", self.cloud_or("The cloud"))
+            Code::AccessDenied => self.denial(),
+            Code::DatabaseAdministrator => {
+                "The provider's database administrator lacks rights".to_owned()
             }
-            Code::AccessDenied => {
-                let what = param("action").unwrap_or("access");
-                format!("{} denied {what}", self.cloud_or("The cloud"))
-            }
+            Code::ServiceNotEnabled => match self.cloud() {
+                Some(cloud) => format!("A service of {cloud} is not enabled"),
+                None => "A service of the cloud is not enabled".to_owned(),
+            },
             Code::NameTaken if param("conflict") == Some("rule") => {
                 "The firewall rule already exists".to_owned()
             }
@@ -34,9 +35,25 @@ impl Cause {
                 "The cloud reserves the name of a deleted resource".to_owned()
             }
             Code::NameTaken => "The name is already taken".to_owned(),
+            Code::SettingsReference if param("problem") == Some("rejected") => {
+                let key = param("settings").map(|key| format!("settings.{key}"));
+                let key = key.unwrap_or_else(|| "a value of Settings".to_owned());
+                format!("{} rejects {key}", self.cloud_or("The cloud"))
+            }
             Code::SettingsReference => match param("settings") {
                 Some(key) => format!("settings.{key} names something that does not exist"),
                 None => "Settings name something that does not exist".to_owned(),
+            },
+            Code::Unreachable => match param("host") {
+                Some(host) => format!("{host} cannot be reached"),
+                None => "A host cannot be reached".to_owned(),
+            },
+            Code::ChartNotFound => match (param("chart"), param("version")) {
+                (Some(chart), Some(version)) => {
+                    format!("The repository has no chart {chart} in version {version}")
+                }
+                (Some(chart), None) => format!("The repository has no chart {chart}"),
+                (None, _) => "The repository does not have the chart".to_owned(),
             },
             Code::ProviderConfigMissing => {
                 format!("The provider cannot use {}", self.provider_config())
@@ -51,15 +68,19 @@ impl Cause {
             Code::NotAccepted => {
                 format!("The API server has not accepted the {}", param("kind").unwrap_or("object"))
             }
-            Code::WaitsFor => match (param("slot"), param("for")) {
-                (Some(slot), _) => format!("Waiting for the {}", readable(slot)),
-                (None, Some(what)) => format!("Waiting for {what}"),
-                (None, None) => "Waiting for another resource".to_owned(),
-            },
-            Code::WaitsForSecret => match param("secret") {
-                Some(name) => format!("Waiting for Secret {name}"),
-                None => "Waiting for a Secret".to_owned(),
-            },
+            Code::WaitsFor => {
+                let awaited = self.awaited().unwrap_or_else(|| "another resource".to_owned());
+                format!("Waiting for {awaited}")
+            }
+            Code::WaitsForSecret => {
+                format!("Waiting for {}", self.awaited().unwrap_or_else(|| "a Secret".to_owned()))
+            }
+            Code::TimedOut => {
+                let minutes = param("minutes").map(|minutes| format!(" within {minutes} minutes"));
+                let minutes = minutes.unwrap_or_else(|| " in time".to_owned());
+                let awaited = self.awaited().map(|awaited| format!(": it waits for {awaited}"));
+                format!("Not ready{minutes}{}", awaited.unwrap_or_default())
+            }
             Code::Paused => "Reconciliation is paused".to_owned(),
             Code::CreationUnknown => {
                 "The provider stopped during the creation, and does not know the result".to_owned()
@@ -75,6 +96,20 @@ impl Cause {
                 Some(kind) => format!("The {kind} failed"),
                 None => "Crossplane cannot compose this environment".to_owned(),
             },
+        }
+    }
+
+    /// The headline of [`Code::AccessDenied`].
+    fn denial(&self) -> String {
+        let cloud = self.cloud_or("The cloud");
+        match self.param("conflict") {
+            Some("bucket") => format!("{cloud} denied access to the bucket"),
+            Some("account") => format!("{cloud} has not verified the account, or blocks it"),
+            Some("policy") => match self.cloud() {
+                Some(cloud) => format!("A policy of {cloud} forbids this"),
+                None => "A policy forbids this".to_owned(),
+            },
+            _ => format!("{cloud} denied {}", self.param("action").unwrap_or("access")),
         }
     }
 
@@ -94,8 +129,24 @@ impl Cause {
                 "Ask the platform team to grant the permission to the provider's identity. If \
                  another account has a bucket of this name, create a new environment."
             }
+            Code::AccessDenied if self.param("conflict") == Some("account") => {
+                "Ask the platform team to have the account verified. The cloud's support does this, \
+                 and the message says where."
+            }
+            Code::AccessDenied if self.param("conflict") == Some("policy") => {
+                "Ask the platform team to change the Settings so that they fit the policy, or to \
+                 exempt the project or the account from the policy."
+            }
             Code::AccessDenied => {
                 "Ask the platform team to grant the permission to the provider's identity."
+            }
+            Code::DatabaseAdministrator => {
+                "Ask the platform team to run the statements of the guide \"Use a shared PostgreSQL \
+                 server\" as a superuser. Its query prints them."
+            }
+            Code::ServiceNotEnabled => {
+                "Ask the platform team to enable the service that the message names for the account, \
+                 project or subscription of the provider."
             }
             Code::NameTaken if self.param("conflict") == Some("rule") => {
                 "Delete the rule that another user created."
@@ -104,7 +155,18 @@ impl Cause {
                 "Wait for a week, or create a new environment."
             }
             Code::NameTaken => "Choose another name, or delete the resource with this name.",
+            Code::SettingsReference if self.param("problem") == Some("rejected") => {
+                "Ask the platform team to correct the value in the Settings. The message has the rule."
+            }
             Code::SettingsReference => "Ask the platform team to correct the Settings.",
+            Code::Unreachable => {
+                "Check the spelling of the region, the repository or the host. If it is right, ask \
+                 the platform team to check the network, the DNS and the proxy of the provider."
+            }
+            Code::ChartNotFound => {
+                "Check the repository, the name and the version of the chart. `helm search repo` lists \
+                 the versions."
+            }
             Code::ProviderConfigMissing => {
                 "Ask the platform team to check that it exists and that its provider runs. `paved \
                  doctor` shows both."
@@ -117,6 +179,10 @@ impl Cause {
             Code::WaitsForSecret => {
                 "No action is needed if the environment creates the Secret. If the wait lasts, ask \
                  the platform team for the Secret."
+            }
+            Code::TimedOut => {
+                "Read the message, or ask the platform team. If the cause is removed, creation \
+                 continues automatically."
             }
             Code::Paused => "Remove the annotation crossplane.io/paused to continue.",
             Code::CreationUnknown => {
@@ -147,6 +213,13 @@ impl Cause {
             }
             Code::Unknown => "Read the message, or ask the platform team.",
         }
+    }
+
+    /// The object of a wait, in words.
+    fn awaited(&self) -> Option<String> {
+        let secret = self.param("secret").map(|name| format!("Secret {name}"));
+        let slot = self.param("slot").map(|slot| format!("the {}", readable(slot)));
+        slot.or_else(|| self.param("for").map(str::to_owned)).or(secret)
     }
 
     /// Provider and service, for example `AWS EC2`.

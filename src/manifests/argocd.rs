@@ -1,4 +1,4 @@
-//! Health checks for Argo CD, which has no rules for our kinds.
+//! Health checks for Argo CD, which has no rules for our kinds, and its tracking method.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,8 @@ use crate::apis::{APIS, Flavour};
 const HEALTH: &str = include_str!("argocd/health.lua");
 
 /// The ConfigMap of Argo CD, with a health check for each kind of an API group. Apply it
-/// server-side, which preserves the other keys of the ConfigMap.
+/// server-side, which preserves the other keys of the ConfigMap. Argo CD tracks its objects by an
+/// annotation: Crossplane copies a label from a claim to its composite, which Argo CD would prune.
 pub fn config_map(flavour: Flavour, group: &str) -> Value {
     let kinds = APIS.iter().flat_map(|api| {
         let info = api.info();
@@ -18,7 +19,8 @@ pub fn config_map(flavour: Flavour, group: &str) -> Value {
         }
     });
     let check = |kind| (format!("resource.customizations.health.{group}_{kind}"), HEALTH.into());
-    let data: Map<String, Value> = kinds.map(check).collect();
+    let mut data: Map<String, Value> = kinds.map(check).collect();
+    data.insert("application.resourceTrackingMethod".to_owned(), "annotation".into());
     json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,9 +1,10 @@
 //! The admission policies that protect Crossplane's fields in claims and composites: the reference
-//! from a claim to its composite, and from a composite to its resources.
+//! from a claim to its composite, and from a composite to its resources, and the status.
 //!
 //! Crossplane trusts these fields. A claim with a reference to another composite takes that
 //! composite over. Before Crossplane 2.4, a composite that names foreign resources has them
-//! deleted.
+//! deleted. Commands and the portal read addresses and names from the status, but Crossplane's own
+//! `edit` roles may write it.
 
 use serde_json::{Value, json};
 
@@ -37,14 +38,25 @@ pub enum Guarded {
     ClaimedComposites,
     /// Composites in namespaces: `spec.crossplane.resourceRefs`.
     NamespacedComposites,
+    /// The status of claims.
+    ClaimsStatus,
+    /// The status of composites of claims.
+    ClaimedCompositesStatus,
+    /// The status of composites in namespaces.
+    NamespacedCompositesStatus,
 }
 
 impl Guarded {
     /// The guarded kinds of the claims API or the namespaced API.
     pub fn for_flavour(flavour: Flavour) -> &'static [Self] {
         match flavour {
-            Flavour::Claims => &[Self::Claims, Self::ClaimedComposites],
-            Flavour::Namespaced => &[Self::NamespacedComposites],
+            Flavour::Claims => &[
+                Self::Claims,
+                Self::ClaimedComposites,
+                Self::ClaimsStatus,
+                Self::ClaimedCompositesStatus,
+            ],
+            Flavour::Namespaced => &[Self::NamespacedComposites, Self::NamespacedCompositesStatus],
         }
     }
 
@@ -54,7 +66,20 @@ impl Guarded {
             Self::Claims => &["spec.resourceRef"],
             Self::ClaimedComposites => &["spec.claimRef", "spec.resourceRefs"],
             Self::NamespacedComposites => &["spec.crossplane.resourceRefs"],
+            Self::ClaimsStatus
+            | Self::ClaimedCompositesStatus
+            | Self::NamespacedCompositesStatus => &["status"],
         }
+    }
+
+    /// Whether the kinds are claims.
+    pub fn is_of_claims(self) -> bool {
+        matches!(self, Self::Claims | Self::ClaimsStatus)
+    }
+
+    /// The end of the resources' names: the part of an object that the policy checks.
+    pub fn subresource(self) -> &'static str {
+        if self.fields() == ["status"] { "/status" } else { "" }
     }
 
     /// The beginning of a policy's name. The API group follows.
@@ -63,17 +88,21 @@ impl Guarded {
             Self::Claims => "paved-road-claims",
             Self::ClaimedComposites => "paved-road-composites",
             Self::NamespacedComposites => "paved-road-environments",
+            Self::ClaimsStatus => "paved-road-claims-status",
+            Self::ClaimedCompositesStatus => "paved-road-composites-status",
+            Self::NamespacedCompositesStatus => "paved-road-environments-status",
         }
     }
 
     /// The resources that have the fields: `environmentclaims`.
-    pub fn resources(self) -> Vec<&'static str> {
+    pub fn resources(self) -> Vec<String> {
         let plural = |info: &'static crate::apis::Info| match self {
-            Self::Claims => info.claim.plural,
-            Self::ClaimedComposites => info.composite.plural,
-            Self::NamespacedComposites => info.namespaced.plural,
+            Self::Claims | Self::ClaimsStatus => info.claim.plural,
+            Self::ClaimedComposites | Self::ClaimedCompositesStatus => info.composite.plural,
+            Self::NamespacedComposites | Self::NamespacedCompositesStatus => info.namespaced.plural,
         };
-        let mut all: Vec<_> = APIS.iter().map(|api| plural(api.info())).collect();
+        let whole = |info| format!("{}{}", plural(info), self.subresource());
+        let mut all: Vec<_> = APIS.iter().map(|api| whole(api.info())).collect();
         all.sort_unstable();
         all
     }
@@ -198,7 +227,10 @@ mod tests {
         let names = [
             "paved-road-claims.a.example.org",
             "paved-road-composites.a.example.org",
+            "paved-road-claims-status.a.example.org",
+            "paved-road-composites-status.a.example.org",
             "paved-road-environments.b.example.org",
+            "paved-road-environments-status.b.example.org",
         ];
         assert_eq!(names_of("ValidatingAdmissionPolicy"), names);
         assert_eq!(names_of("ValidatingAdmissionPolicyBinding"), names);

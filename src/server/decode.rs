@@ -132,7 +132,7 @@ fn entry(message: Bytes) -> Option<(String, Bytes)> {
     let (mut key, mut value) = (String::new(), Bytes::new());
     for field in fields(message)? {
         match (field.number, field.content) {
-            (1, Some(content)) => key = str::from_utf8(&content).ok()?.to_owned(),
+            (1, Some(content)) => str::from_utf8(&content).ok()?.clone_into(&mut key),
             (2, Some(content)) => value = content,
             _ => {}
         }
@@ -292,7 +292,7 @@ mod tests {
         });
         let resource = Resource {
             resource: Some(value::structure(xr.as_object().unwrap().clone())),
-            connection_details: [("password".to_owned(), b"x".to_vec().into())].into(),
+            connection_details: [("password".to_owned(), b"x".to_vec())].into(),
             ready: 1,
         };
         let observed = State {

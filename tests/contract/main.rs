@@ -221,7 +221,8 @@ proptest! {
         let mut world = world;
         world.reconcile(|slot| generate::mood(&moods[0], slot));
         let before = lines(&world::status(&world.reconcile(|slot| generate::mood(&moods[1], slot))));
-        world.now = "2026-11-21T10:11:12Z";
+        // Before the first limit: after it, the reason changes.
+        world.now = "2026-11-21T09:11:12Z";
         for (slot, now) in lines(&world::status(&world.answer())) {
             let same = |before: &&Value| before["ready"] == now["ready"] && before["reason"] == now["reason"];
             let before = before.get(&slot).filter(same).map_or(&json!(world.now), |before| &before["since"]).clone();

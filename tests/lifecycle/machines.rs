@@ -221,6 +221,26 @@ fn request_to_start_ends_after_half_an_hour_with_the_reported_error() {
 }
 
 #[test]
+fn start_that_no_provider_answered_is_not_a_lack_of_capacity() {
+    for case in workspaces() {
+        let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+        let name = environment.name();
+        // The provider is away: the InstanceState of the function does not change.
+        environment.wish("power", json!("Running"));
+        let start = environment.world.now();
+        for minute in [0, 10, 20, 31] {
+            let now = start.checked_add(SignedDuration::from_mins(minute)).unwrap();
+            environment.world.set_now(now);
+            let response = environment.case.call(&environment.world);
+            environment.world.apply(&response).unwrap();
+        }
+        assert_eq!(environment.causes(), ["TimedOut"], "{name}");
+        let status = environment.world.composite()["status"].to_string();
+        assert!(status.contains("the provider has not answered"), "{name}: {status}");
+    }
+}
+
+#[test]
 fn new_type_of_a_workspace_that_did_not_start_waits_for_the_next_start() {
     for case in workspaces() {
         let mut environment = Environment::without_capacity(case);

@@ -410,7 +410,7 @@ fn keys() {
         Case {
             world: wrong(&format!("from=\"10.0.0.1\" {good}")),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a key with options or spaces before \
+            message: "spec.parameters.sshPublicKeys[0]: found a key with options before \
                       its type; allowed: one line as in ~/.ssh/id_ed25519.pub: a key type \
                       (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, \
                       sk-…), the key and an optional comment",
@@ -591,7 +591,7 @@ fn other_fields_of_a_claim() {
         Case {
             world: spec(workspace(), "diskGB", json!(10)),
             reason: SPEC,
-            message: "spec.parameters.diskGB: found 10; allowed: 75 to 16384 GiB",
+            message: "spec.parameters.diskGB: found 10; allowed: 75 to 65536 GiB",
         },
         Case {
             world: spec(workspace(), "diskGB", json!("100")),

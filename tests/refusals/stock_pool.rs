@@ -31,15 +31,19 @@ fn fields_of_a_pool() {
         case(with("image", json!("Acme/App:1")), IMAGE),
         case(
             with("memory", json!("16 gigs")),
-            r#"spec.memory: found "16 gigs"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
+            r#"spec.memory: found "16 gigs"; allowed: an amount of memory from 4Mi to less than 8Ei, for example 16Gi"#,
         ),
         case(
             with("memory", json!("0Gi")),
-            r#"spec.memory: found "0Gi"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
+            r#"spec.memory: found "0Gi"; allowed: an amount of memory from 4Mi to less than 8Ei, for example 512Mi or 16Gi"#,
         ),
         case(
             with("memory", json!("8Ei")),
-            r#"spec.memory: found "8Ei"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
+            r#"spec.memory: found "8Ei"; allowed: an amount of memory from 4Mi to less than 8Ei, for example 512Mi or 16Gi"#,
+        ),
+        case(
+            with("memory", json!("16")),
+            r#"spec.memory: found "16", 16 bytes; allowed: an amount of memory from 4Mi to less than 8Ei, for example 16Gi"#,
         ),
         case(with("memory", json!(16)), "spec.memory: found 16; allowed: a text, in quotes"),
         case(with("gpu", json!(-1)), "spec.gpu: found -1; allowed: 0 to 16 GPUs"),

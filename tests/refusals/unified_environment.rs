@@ -246,7 +246,7 @@ fn settings_of_environments() {
         ),
         case(
             by_settings("resources", json!({"large": {"memory": "2 gigs"}})),
-            r#"settings.unifiedEnvironment.resources.large.memory: found "2 gigs"; allowed: an amount of memory from 1 byte to less than 8Ei, for example 512Mi or 16Gi"#,
+            r#"settings.unifiedEnvironment.resources.large.memory: found "2 gigs"; allowed: an amount of memory from 4Mi to less than 8Ei, for example 2Gi"#,
         ),
         case(
             by_settings("publisherRoles", json!([])),

@@ -16,6 +16,7 @@ use clap::Parser as _;
 use function_paved_road::server::{Flags, Function, Server};
 use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
 use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, State};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tonic::codegen::tokio_stream;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Status};
@@ -174,6 +175,26 @@ async fn calls_in_flight_finish_after_sigterm() {
         "the function's own answer"
     );
     assert_eq!(function.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn half_open_connections_to_the_metrics_are_bounded() {
+    let function = Process::start(&[]);
+    let address = function.metrics_address().await;
+    let mut halves = Vec::new();
+    for _ in 0..300 {
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: ").await.unwrap();
+        halves.push(stream);
+    }
+    assert!(scrape(&address).await.contains("paved_road_waiting_requests"));
+    let mut open = 0;
+    for half in &mut halves {
+        let mut byte = [0];
+        let read = half.read(&mut byte);
+        open += usize::from(tokio::time::timeout(Duration::from_millis(5), read).await.is_err());
+    }
+    assert!(open <= 64, "{open} connections are open");
 }
 
 #[tokio::test]

@@ -89,6 +89,23 @@ impl Graph {
         broken
     }
 
+    /// The number of Usages in the longest chain. Crossplane may take half a minute for each.
+    pub fn levels(&self) -> usize {
+        self.slots.iter().map(|slot| self.levels_above(slot)).max().unwrap_or_default()
+    }
+
+    fn levels_above(&self, slot: &str) -> usize {
+        let by = self.usages.iter().filter(|(of, _)| of == slot);
+        by.map(|(_, by)| 1 + self.levels_above(by)).max().unwrap_or_default()
+    }
+
+    /// The slots that more than one Usage protects. Crossplane may release such a resource when the
+    /// first Usage ends.
+    pub fn protected_twice(&self) -> Vec<&str> {
+        let count = |slot: &str| self.usages.iter().filter(|(of, _)| of == slot).count();
+        self.slots.iter().map(String::as_str).filter(|slot| count(slot) > 1).collect()
+    }
+
     /// Deletes all resources in one of the orders that the Usages allow.
     ///
     /// # Errors

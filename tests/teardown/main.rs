@@ -29,6 +29,21 @@ fn stopped_environment_is_deleted_whole() {
     are_deleted(&all.collect::<Vec<_>>(), Case::stopped);
 }
 
+#[test]
+fn deletion_waits_for_few_usages() {
+    for case in simulated::examples() {
+        let graph = Graph::of(case.settled().resources());
+        assert_eq!(graph.protected_twice(), Vec::<&str>::new(), "{}", case.name());
+        assert!(graph.levels() <= 2, "{}: {} levels", case.name(), graph.levels());
+    }
+    for case in simulated::all() {
+        // EKS: the cluster, its nodes, the provider config, Argo CD and its Application.
+        let longest = if case.variant().as_deref() == Some("eks") { 4 } else { 3 };
+        let levels = Graph::of(case.settled().resources()).levels();
+        assert!(levels <= longest, "{}: {levels} levels", case.name());
+    }
+}
+
 fn are_deleted(cases: &[Case], made: fn(&Case) -> World) {
     let problems: Vec<String> = cases
         .iter()

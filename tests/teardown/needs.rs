@@ -43,7 +43,12 @@ fn why(object: &Value, other: &Value, resources: &BTreeMap<String, Value>) -> Op
     if config.is_some() && is_cluster(other) {
         return Some("its cluster");
     }
-    if is_deleted(other) && namespace(other).is_some_and(|namespace| lives_in(object, namespace)) {
+    // Helm reads a release from Secrets of its namespace. An Object without its namespace is gone.
+    let is_release = object["kind"] == "Release";
+    if is_release
+        && is_deleted(other)
+        && namespace(other).is_some_and(|namespace| lives_in(object, namespace))
+    {
         let same = cluster(object, resources) == cluster(other, resources);
         return same.then_some("its namespace");
     }

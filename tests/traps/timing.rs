@@ -60,10 +60,14 @@ fn trap_14_creation_of_over_an_hour_is_reported_until_the_next_reconcile() {
         let mut environment = environment.slowly();
         environment.provider.stall(SITE);
         environment.settle();
-        environment.wait(SignedDuration::from_mins(59));
+        environment.wait(SignedDuration::from_mins(43));
         environment.settle();
         environment.call();
         assert_eq!(environment.line(SITE)["reason"], "Creating");
+        environment.wait(SignedDuration::from_mins(16));
+        environment.settle();
+        environment.call();
+        environment.says(SITE, "not ready within 45 minutes: is being created");
         environment.wait(SignedDuration::from_mins(1));
         environment.round();
         environment.call();

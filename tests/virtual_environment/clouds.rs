@@ -161,9 +161,9 @@ fn volumes_of_eks_have_a_driver_with_rights_and_a_default_class() {
             "true"
         );
         for usage in [
-            "usage-ebs-csi-role-by-ebs-csi-policy",
-            "usage-ebs-csi-policy-by-addon-ebs-csi",
-            "usage-addon-ebs-csi-by-kubernetes-config",
+            "usage-ebs-csi-role-by-helm-config",
+            "usage-ebs-csi-role-by-kubernetes-config",
+            "usage-node-pool-by-kubernetes-config",
         ] {
             assert!(all.contains_key(usage), "{usage}");
         }

@@ -169,10 +169,7 @@ fn resources_inside_are_orphaned_until_usages_are_in_force() {
 /// need this access.
 fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
     let (configs, others): (&[&str], &[&str]) = match cluster_type {
-        "gke" => (&["node-pool"], &["cluster-by-node-pool"]),
-        "eks" => {
-            (&["node-pool", "cluster-auth"], &["cluster-by-node-pool", "cluster-by-cluster-auth"])
-        }
+        "eks" => (&["node-pool", "cluster-auth"], &["cluster-by-node-pool"]),
         _ => (&["cluster"], &[]),
     };
     let ways_in: [(&str, &'static [&'static str]); 2] = [

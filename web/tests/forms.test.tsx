@@ -602,3 +602,45 @@ describe('a GPU workspace without SSH access', () => {
     expect(within(preview).queryByText(/SSH is closed/)).toBeNull();
   });
 });
+
+describe('a workspace without an SSH key', () => {
+  it('has a note in the form until a key is added', async () => {
+    const world = new World();
+    world.keys = [];
+    const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`, world);
+    expect(await screen.findByText(/No SSH key: you will connect by AWS/)).toHaveTextContent(
+      /Add a key under SSH public keys/,
+    );
+    await expectAccessible();
+    await user.type(screen.getByLabelText(/^SSH public keys/), 'ssh-ed25519 AAAA ada');
+    await waitFor(() => expect(screen.queryByText(/No SSH key/)).toBeNull());
+  });
+
+  it('has no note with the keys of the user', async () => {
+    open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
+    await screen.findByLabelText(/^SSH public keys/);
+    expect(screen.queryByText(/No SSH key/)).toBeNull();
+  });
+});
+
+describe('the known values of a field', () => {
+  it('are suggested with their description and price', async () => {
+    const world = new World();
+    const machine = {
+      value: 'g5.xlarge',
+      description: '1 × NVIDIA A10G (22 GiB), 4 vCPUs, 16 GiB',
+      hourlyUSD: '1.006',
+    };
+    const kind = kindOf('gpu-workspace');
+    world.options = [
+      { field: 'spec.parameters.instanceType', options: [machine] },
+      { field: 'spec.parameters.unknown', options: [machine] },
+    ];
+    open(`/new?kind=${kindPath(kind)}`, world);
+    const field = await screen.findByLabelText(/^Instance type/);
+    await waitFor(() => expect(field).toHaveAttribute('list'));
+    const list = document.getElementById(field.getAttribute('list')!)!;
+    expect(list.querySelector('option')).toHaveValue('g5.xlarge');
+    expect(list).toHaveTextContent('1 × NVIDIA A10G (22 GiB), 4 vCPUs, 16 GiB, $1.006 per hour');
+  });
+});

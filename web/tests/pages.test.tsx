@@ -200,6 +200,15 @@ describe('one environment', () => {
     await waitFor(() => expect(screen.queryByText(/SSH is closed/)).toBeNull());
   });
 
+  it('reports a workspace without an SSH key', async () => {
+    const world = new World();
+    world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', sshKeyless: true });
+    open(ADA, world);
+    const connect = await screen.findByRole('region', { name: 'Connect' });
+    expect(within(connect).getByText(/No SSH key: connect by AWS Session Manager/)).toBeVisible();
+    expect(within(connect).getByRole('link', { name: 'your list of keys' })).toBeVisible();
+  });
+
   it('fetches secrets only on a click, and removes them when hidden', async () => {
     const { world, user } = open(ADA, peopled());
     const show = await screen.findByRole('button', { name: 'Show' });

@@ -23,6 +23,7 @@ export function staged(
     | 'message'
     | 'progress'
     | 'sshClosed'
+    | 'sshKeyless'
     | 'paused'
   > &
     Partial<Environment>,
@@ -52,6 +53,7 @@ export function staged(
     onDeletion,
     paused: false,
     endpoint,
+    sshKeyless: false,
     sshClosed:
       api === 'gpu-workspace' &&
       endpoint !== undefined &&

@@ -17,6 +17,7 @@ export const env = (name: string, resourceVersion: number, uid = 'u1'): Environm
   message: '',
   progress: '',
   sshClosed: false,
+  sshKeyless: false,
   paused: false,
   parts: [],
   status: {},

@@ -3,6 +3,7 @@ import type {
   Document,
   Environment,
   Extension,
+  FieldOptions,
   Kind,
   Me,
   Page,
@@ -234,7 +235,7 @@ export class World {
     if (one) return this.one(request, url, one, body as Document);
     const kind = /^\/api\/v1\/kinds\/([^/]+)$/.exec(path)?.[1];
     const namespace = url.searchParams.get('namespace') ?? undefined;
-    if (kind) return json(this.shown(this.called(kind), namespace));
+    if (kind) return json({ ...this.shown(this.called(kind), namespace), options: this.options });
     switch (`${request.method} ${path}`) {
       case 'GET /api/v1/me':
         return json(this.me);
@@ -540,6 +541,9 @@ export class World {
   private excess(): FieldError | undefined {
     return this.overBudget ? { field: 'metadata.namespace', message: this.overBudget } : undefined;
   }
+
+  /** The known values of fields. */
+  options: FieldOptions[] = [];
 
   /** Values that the function rejects and the cluster accepts. */
   readonly unknownTypes = new Set<string>();

@@ -162,7 +162,8 @@ pub fn warn() -> Result<()> {
     Ok(())
 }
 
-fn today() -> Date {
+/// Today's date in UTC.
+pub(crate) fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 

@@ -80,10 +80,11 @@ fn files() -> Result<BTreeMap<String, String>> {
         }
         let compositions: Vec<Value> =
             APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
-        files.insert(format!("{folder}composition.yaml"), yaml(&compositions)?);
+        let compositions = format!("{COMPOSITIONS}{}", yaml(&compositions)?);
+        files.insert(format!("{folder}composition.yaml"), compositions);
     }
     files.insert(
-        "package/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(),
+        "package/function/input/paved-road.fn.crossplane.io_settings.yaml".to_owned(),
         yaml(&[manifests::input()])?,
     );
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
@@ -98,6 +99,13 @@ fn files() -> Result<BTreeMap<String, String>> {
     files.extend(registry::documents()?);
     Ok(files)
 }
+
+/// The head of the Compositions of all APIs.
+const COMPOSITIONS: &str = "\
+# The Compositions of the five APIs, one document each. Their Settings are in the EnvironmentConfig
+# `paved-road`, which a cluster must have. To render an example, use examples/*/composition.yaml,
+# which has Settings of its own.
+";
 
 /// A YAML stream with a header that names its source.
 fn yaml(documents: &[Value]) -> Result<String> {

@@ -27,6 +27,9 @@ pub const OPERATIONS: &[&str] = &[
 pub const INSTALLATION: &[&str] =
     &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
 
+/// How to use a shared PostgreSQL server. Tests run its query.
+pub const SHARED_POSTGRESQL: &str = "docs/how-to/use-a-shared-postgresql-server.md";
+
 /// How to verify a release.
 pub const VERIFICATION: &str = "docs/how-to/verify-a-release.md";
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use xtask::{
     behaviour, bench, chart, cloud_check, eol, forward, generate, opencv, package, pages, prices,
-    prose, release, released, render, schemas, tools, words, workspace,
+    prose, release, released, render, schemas, tools, versions, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -55,6 +55,8 @@ enum Task {
     CloudCheck(cloud_check::Args),
     /// List default versions whose support ends soon. Fail if the list is not empty.
     Eol(eol::Args),
+    /// List programs of others that are past the end of their support: see `versions.yaml`.
+    Versions(versions::Args),
     /// Record the number of indirect words in documents and comments, or check the record.
     Prose(prose::Args),
     /// Check that a commit changes only comments and strings.
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Task::Render(args) => render::run(&args),
         Task::CloudCheck(args) => cloud_check::run(&args),
         Task::Eol(args) => eol::run(&args),
+        Task::Versions(args) => versions::run(&args),
         Task::Prose(args) => prose::run(&args),
         Task::Words(args) => words::run(&args),
         Task::Bench(args) => bench::run(&args),

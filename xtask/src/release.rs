@@ -23,7 +23,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     package::{Registry, names, sums},
-    tools, workspace,
+    tools, versions, workspace,
 };
 use artifact::{Clients, Published};
 use cosign::Cosign;
@@ -57,7 +57,8 @@ pub struct Args {
 /// Publishes the release, or rehearses it.
 ///
 /// # Errors
-/// A package is missing, a program fails, or the tag differs from the release. A rehearsal also
+/// A package is missing, a program fails, the tag differs from the release, or a version of
+/// `versions.yaml` is past its end. A rehearsal ignores the ends of versions. A rehearsal also
 /// fails if the documented verification fails, or if it accepts a changed package.
 pub fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
@@ -73,6 +74,7 @@ pub fn run(args: &Args) -> Result<()> {
             args.registry
         );
         provenance::ensure_committed()?;
+        versions::ensure_supported()?;
         login(&args.registry)?;
         let release = Release { registry: &args.registry, version: &args.release, folder: &folder };
         let scratch = tempfile::tempdir()?;

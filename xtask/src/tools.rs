@@ -72,13 +72,13 @@ pub const CLI: Tool = Tool {
 /// function itself.
 pub const OLD_CLI: Tool = Tool {
     name: "old-crossplane",
-    version: "v1.20.11",
+    version: "v1.20.13",
     package: "github.com/crossplane/crossplane/cmd/crank",
     ..PLAIN
 };
 
 /// Crossplane: the engine of `crossplane composition render`, the control plane, and its RBAC
-/// manager. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
+/// manager. `versions.yaml` says why there is no newer patch release. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
 /// flag for the port of its metrics (8080), so the linker sets it.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
@@ -109,7 +109,7 @@ const SHORT_WAIT: Edit = Edit {
     to: "waitPollInterval = time.Second",
 };
 
-/// The minor version before [`CORE`]. A module of v2.3.5 could not be downloaded.
+/// The minor version before [`CORE`].
 pub const CORE_2_3: Tool = Tool {
     name: "crossplane-core-2.3",
     version: "v2.3.4",
@@ -131,10 +131,10 @@ const CORE_EDITS: &[Edit] = &[WEBHOOKS_OF_LOOPBACK, probes_and_metrics_of_loopba
 /// `core init`. With our edit, it uses the folder where it was started.
 pub const OLD_CORE: Tool = Tool {
     name: "old-crossplane-core",
-    version: "v1.20.11",
+    version: "v1.20.13",
     package: "github.com/crossplane/crossplane/cmd/crossplane",
     ldflags: concat!(
-        "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.11 ",
+        "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.13 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
     edits: OLD_CORE_EDITS,
@@ -175,31 +175,72 @@ const OLD_INIT: Edit =
 pub const ETCD: Tool =
     Tool { name: "etcd", version: "v3.6.14", package: "go.etcd.io/etcd/server/v3", ..PLAIN };
 
-/// Kubernetes' API server.
-pub const API_SERVER: Tool =
-    Tool { name: "kube-apiserver", package: "k8s.io/kubernetes/cmd/kube-apiserver", ..KUBERNETES };
+/// The programs of one version of Kubernetes.
+#[derive(Clone, Copy, Debug)]
+pub struct Kubernetes {
+    /// The API server.
+    pub api_server: Tool,
+    /// The controllers: garbage collection, Deployments, namespaces.
+    pub controller_manager: Tool,
+    /// The scheduler.
+    pub scheduler: Tool,
+    /// The command line.
+    pub kubectl: Tool,
+}
 
-/// Kubernetes' controllers: garbage collection, Deployments, namespaces.
-pub const CONTROLLER_MANAGER: Tool = Tool {
-    name: "kube-controller-manager",
-    package: "k8s.io/kubernetes/cmd/kube-controller-manager",
-    ..KUBERNETES
-};
+impl Kubernetes {
+    fn tools(self) -> [Tool; 4] {
+        [self.api_server, self.controller_manager, self.scheduler, self.kubectl]
+    }
+}
 
-/// Kubernetes' scheduler.
-pub const SCHEDULER: Tool =
-    Tool { name: "kube-scheduler", package: "k8s.io/kubernetes/cmd/kube-scheduler", ..KUBERNETES };
+/// The programs of a version of Kubernetes. Its modules in `staging/` have the published version of
+/// the second argument, and are in the list of the third. The last argument is the end of the
+/// programs' names.
+macro_rules! kubernetes {
+    ($version:literal, $staging:literal, $modules:ident, $suffix:literal) => {{
+        const KUBERNETES: Tool = Tool {
+            version: $version,
+            staging: ($modules, $staging),
+            ldflags: concat!("-X=k8s.io/component-base/version.gitVersion=", $version),
+            ..PLAIN
+        };
+        Kubernetes {
+            api_server: Tool {
+                name: concat!("kube-apiserver", $suffix),
+                package: "k8s.io/kubernetes/cmd/kube-apiserver",
+                ..KUBERNETES
+            },
+            controller_manager: Tool {
+                name: concat!("kube-controller-manager", $suffix),
+                package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+                ..KUBERNETES
+            },
+            scheduler: Tool {
+                name: concat!("kube-scheduler", $suffix),
+                package: "k8s.io/kubernetes/cmd/kube-scheduler",
+                ..KUBERNETES
+            },
+            kubectl: Tool {
+                name: concat!("kubectl", $suffix),
+                package: "k8s.io/kubernetes/cmd/kubectl",
+                ..KUBERNETES
+            },
+        }
+    }};
+}
 
-/// Kubernetes' command line.
-pub const KUBECTL: Tool =
-    Tool { name: "kubectl", package: "k8s.io/kubernetes/cmd/kubectl", ..KUBERNETES };
+/// The Kubernetes of every run.
+pub const KUBERNETES: Kubernetes = kubernetes!("v1.34.3", "v0.34.3", STAGING, "");
 
-const KUBERNETES: Tool = Tool {
-    version: "v1.34.3",
-    staging: (STAGING, "v0.34.3"),
-    ldflags: "-X=k8s.io/component-base/version.gitVersion=v1.34.3",
-    ..PLAIN
-};
+/// The newest Kubernetes. Only `.ci/run --all` uses it and the next two, and builds them then.
+pub const KUBERNETES_1_37: Kubernetes = kubernetes!("v1.37.2", "v0.37.2", NEWER_STAGING, "-1.37");
+
+/// The version before the newest.
+pub const KUBERNETES_1_36: Kubernetes = kubernetes!("v1.36.5", "v0.36.5", NEWER_STAGING, "-1.36");
+
+/// The oldest version that Kubernetes supports.
+pub const KUBERNETES_1_35: Kubernetes = kubernetes!("v1.35.8", "v0.35.8", NEWER_STAGING, "-1.35");
 
 /// Fake nodes, which report pods as running.
 pub const KWOK: Tool =
@@ -251,7 +292,7 @@ pub const PROVIDER_KUBERNETES: Tool = Tool {
 /// where the provider was started.
 pub const PROVIDER_HELM: Tool = Tool {
     name: "provider-helm",
-    version: "v1.0.6",
+    version: "v1.3.0",
     package: "github.com/crossplane-contrib/provider-helm/cmd/provider",
     ldflags: ANY_METRICS_PORT,
     edits: &[Edit {
@@ -260,6 +301,14 @@ pub const PROVIDER_HELM: Tool = Tool {
         from: "= \"/tmp/charts\"",
         to: "= \"charts\"",
     }],
+    ..PLAIN
+};
+
+/// The provider for objects on PostgreSQL servers.
+pub const PROVIDER_SQL: Tool = Tool {
+    name: "provider-sql",
+    version: "v0.16.0",
+    package: "github.com/crossplane-contrib/provider-sql/cmd/provider",
     ..PLAIN
 };
 
@@ -331,22 +380,60 @@ const STAGING: &[&str] = &[
     "k8s.io/sample-controller",
 ];
 
-/// All tools.
+/// The same since Kubernetes 1.35. The oldest of them have some of the modules only.
+const NEWER_STAGING: &[&str] = &[
+    "k8s.io/api",
+    "k8s.io/apiextensions-apiserver",
+    "k8s.io/apimachinery",
+    "k8s.io/apiserver",
+    "k8s.io/cli-runtime",
+    "k8s.io/client-go",
+    "k8s.io/cloud-provider",
+    "k8s.io/cluster-bootstrap",
+    "k8s.io/code-generator",
+    "k8s.io/component-base",
+    "k8s.io/component-helpers",
+    "k8s.io/controller-manager",
+    "k8s.io/cri-api",
+    "k8s.io/cri-client",
+    "k8s.io/cri-streaming",
+    "k8s.io/csi-translation-lib",
+    "k8s.io/dynamic-resource-allocation",
+    "k8s.io/endpointslice",
+    "k8s.io/externaljwt",
+    "k8s.io/kms",
+    "k8s.io/kube-aggregator",
+    "k8s.io/kube-controller-manager",
+    "k8s.io/kube-proxy",
+    "k8s.io/kube-scheduler",
+    "k8s.io/kubectl",
+    "k8s.io/kubelet",
+    "k8s.io/metrics",
+    "k8s.io/mount-utils",
+    "k8s.io/pod-security-admission",
+    "k8s.io/sample-apiserver",
+    "k8s.io/sample-cli-plugin",
+    "k8s.io/sample-controller",
+    "k8s.io/streaming",
+];
+
+/// The tools of every run.
 const TOOLS: &[&Tool] = &[
     &CLI,
     &CORE,
     &FAST_CORE,
     &CORE_2_3,
-    &API_SERVER,
-    &CONTROLLER_MANAGER,
-    &SCHEDULER,
-    &KUBECTL,
+    &KUBERNETES.api_server,
+    &KUBERNETES.controller_manager,
+    &KUBERNETES.scheduler,
+    &KUBERNETES.kubectl,
     &ETCD,
     &CRANE,
     &COSIGN,
     &ACTIONLINT,
     &PROVIDER_KUBERNETES,
     &PROVIDER_HELM,
+    &PROVIDER_SQL,
     &KWOK,
     &HELM,
     &OLD_CORE,
@@ -354,6 +441,13 @@ const TOOLS: &[&Tool] = &[
     &FAST_OLD_CORE,
     &OLD_CLI,
 ];
+
+/// The tools of every run, and those that only `.ci/run --all` uses.
+pub(crate) fn all() -> Vec<Tool> {
+    let others = [KUBERNETES_1_37, KUBERNETES_1_36, KUBERNETES_1_35];
+    let others = others.into_iter().flat_map(Kubernetes::tools);
+    TOOLS.iter().map(|tool| **tool).chain(others).collect()
+}
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.
 pub const FOLDER: &str = "PAVED_ROAD_TOOLS";
@@ -583,6 +677,14 @@ mod tests {
         assert!(CORE.key().starts_with("crossplane-core-v2.4.0-"), "{}", CORE.key());
     }
 
+    #[test]
+    fn staging_modules_have_the_version_of_their_kubernetes() {
+        for kubernetes in [KUBERNETES, KUBERNETES_1_37, KUBERNETES_1_36, KUBERNETES_1_35] {
+            let Tool { version, staging, .. } = kubernetes.api_server;
+            assert_eq!(version.strip_prefix("v1."), staging.1.strip_prefix("v0."));
+        }
+    }
+
     /// Renovate finds versions by patterns, so another form of a recipe would be overlooked.
     #[test]
     fn renovate_finds_the_version_of_each_tool() {
@@ -599,7 +701,7 @@ mod tests {
                 found.extend(versions.map(|version| version["currentValue"].to_owned()));
             }
         }
-        for tool in TOOLS {
+        for tool in all() {
             assert!(found.iter().any(|version| version == tool.version), "{}", tool.name);
         }
     }

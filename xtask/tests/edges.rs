@@ -8,14 +8,15 @@ use serde_json::Value;
 use xtask::workspace;
 
 /// A crate, and our crates that it may depend on.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("crossplane", &[]),
     ("fake-kube", &["crossplane", "k8s-schema"]),
+    ("http-server", &[]),
     ("k8s-schema", &["crossplane"]),
-    ("function-paved-road", &["crossplane", "k8s-schema"]),
+    ("function-paved-road", &["crossplane", "http-server", "k8s-schema"]),
     ("simulator", &["crossplane", "function-paved-road", "k8s-schema"]),
     ("paved-client", &["crossplane", "function-paved-road"]),
-    ("paved-controller", &["function-paved-road", "paved-client"]),
+    ("paved-controller", &["crossplane", "function-paved-road", "http-server", "paved-client"]),
     ("paved-render", &["crossplane", "function-paved-road", "k8s-schema", "simulator"]),
     (
         "paved-portal",

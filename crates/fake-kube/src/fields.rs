@@ -50,14 +50,17 @@ struct Entry {
     fields: Set,
 }
 
-/// Records the fields that an update has changed in the new object.
+/// Records the fields that an update has changed in the new object. An update may also change the
+/// managers themselves.
 pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now: Timestamp) {
     let none = json!({});
+    let has_managers =
+        before.is_some() && after.pointer("/metadata/managedFields").is_some_and(Value::is_array);
     let before = before.unwrap_or(&none);
     let (old, new) = (leaves(before), leaves(after));
     let changed: Set =
         new.iter().filter(|path| at(before, path) != at(after, path)).cloned().collect();
-    let mut entries = read(before);
+    let mut entries = read(if has_managers { after } else { before });
     for entry in &mut entries {
         entry.fields.retain(|path| new.contains(path) && !changed.contains(path));
     }

@@ -39,7 +39,7 @@ pub struct Cluster {
     pub access: Access,
     /// Faults of the API server.
     pub faults: Faults,
-    clock: fn() -> Timestamp,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     requests: Mutex<VecDeque<Request>>,
 }
 
@@ -64,14 +64,14 @@ impl Cluster {
             kinds: Arc::new(kinds),
             access,
             faults: Faults::default(),
-            clock: Timestamp::now,
+            clock: Box::new(Timestamp::now),
             requests: Mutex::default(),
         }
     }
 
     /// Sets the clock for the times of writes.
-    pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
-        self.clock = clock;
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Box::new(clock);
         self
     }
 

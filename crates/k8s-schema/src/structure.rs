@@ -257,6 +257,10 @@ fn text_instead(value: &Value, schema: &Value) -> String {
         Some(pattern) if !bounds::text("", &text, schema).is_empty() => {
             format!(" that matches {pattern}{hint}")
         }
+        // A quantity. The bare number would be an amount of bytes.
+        Some(pattern) if pattern.contains("[KMGTPE]i") => {
+            format!(" with a unit, for example \"{value}Gi\"")
+        }
         _ => format!(", in quotes: \"{value}\""),
     }
 }

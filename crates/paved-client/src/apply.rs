@@ -1,18 +1,31 @@
 //! Applying environments.
 
 mod conflict;
+mod takeover;
 
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
 use serde_json::Value;
 
 use crate::Failure;
-use crate::cluster::{Cluster, Kind, lacks_rights, refusal};
+use crate::cluster::{Api, Cluster, Kind, lacks_rights, refusal};
+pub use takeover::kept_by_kubectl;
+use takeover::{LAST_APPLIED, Takeover};
 
 /// The field manager of the command line.
 pub const MANAGER: &str = "paved";
 
 /// The maximum number of retries after a conflict with another write.
 const TRIES: usize = 5;
+
+/// Whether an annotation is the bookkeeping of `kubectl apply`. It has no effect on an environment.
+pub fn is_bookkeeping(annotation: &str) -> bool {
+    annotation == LAST_APPLIED
+}
+
+/// Whether `kubectl apply` owns fields of an object. An apply takes them over.
+pub fn is_taken_over(live: &DynamicObject) -> bool {
+    Takeover::of(live).is_some()
+}
 
 /// An environment to apply.
 pub struct Request<'a> {
@@ -35,35 +48,73 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Applies the document, and returns the object from the API server's response.
+    /// Applies the document, and returns the object from the API server's response. Fields that
+    /// `kubectl apply` set and the document lacks are removed, as `kubectl apply` would remove them.
     pub async fn send(&self, cluster: &Cluster) -> Result<DynamicObject, Failure> {
         let api = self.kind.api(&cluster.client, Some(self.namespace));
-        let params = PatchParams {
+        let takeover_params = PatchParams { force: false, ..self.params() };
+        let mut tries = 0;
+        loop {
+            // The first apply reports conflicts, before any field changes its manager.
+            let applied = self.apply(&api, cluster).await?;
+            let Some(takeover) = Takeover::of(&applied) else { return Ok(applied) };
+            let patch = match self.live.filter(|_| self.dry_run) {
+                // A dry run cannot store the takeover, so one patch has the effect of both steps.
+                Some(live) => takeover.rehearsal(self.object, live, &applied),
+                None => takeover.patch(&applied),
+            };
+            match api.patch(self.name, &takeover_params, &Patch::Merge(patch)).await {
+                Ok(rehearsed) if self.dry_run => return Ok(rehearsed),
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
+                Err(error) => return Err(self.explain(error, cluster)),
+            }
+        }
+    }
+
+    /// Sends the document, and retries after concurrent writes.
+    async fn apply(
+        &self,
+        api: &Api<DynamicObject>,
+        cluster: &Cluster,
+    ) -> Result<DynamicObject, Failure> {
+        let mut tries = 0;
+        loop {
+            match api.patch(self.name, &self.params(), &Patch::Apply(self.object)).await {
+                Ok(object) => return Ok(object),
+                // Another client wrote at the same moment. The request is still valid.
+                Err(kube::Error::Api(status))
+                    if status.code == 409 && !conflict::is_one(&status) && tries < TRIES =>
+                {
+                    tries += 1;
+                }
+                Err(error) => return Err(self.explain(error, cluster)),
+            }
+        }
+    }
+
+    fn params(&self) -> PatchParams {
+        PatchParams {
             dry_run: self.dry_run,
             force: self.force,
             field_manager: Some(MANAGER.to_owned()),
             field_validation: Some(ValidationDirective::Strict),
-        };
-        let mut tries = 0;
-        loop {
-            match api.patch(self.name, &params, &Patch::Apply(self.object)).await {
-                Ok(object) => return Ok(object),
-                Err(kube::Error::Api(status)) if conflict::is_one(&status) => {
-                    return Err(conflict::explain(self.what, &status, self.live));
-                }
-                // Another client wrote at the same moment. The request is still valid.
-                Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
-                Err(kube::Error::Api(status))
-                    if [400, 403, 409, 422].contains(&status.code) && !lacks_rights(&status) =>
-                {
-                    return Err(refusal(self.what, &status));
-                }
-                Err(error) => {
-                    let (kind, namespace, name) = (self.kind.name(), self.namespace, self.name);
-                    return Err(
-                        cluster.explain(&error, &format!("apply {kind} {namespace}/{name}"))
-                    );
-                }
+        }
+    }
+
+    fn explain(&self, error: kube::Error, cluster: &Cluster) -> Failure {
+        match error {
+            kube::Error::Api(status) if conflict::is_one(&status) => {
+                conflict::explain(self.what, &status, self.live)
+            }
+            kube::Error::Api(status)
+                if [400, 403, 409, 422].contains(&status.code) && !lacks_rights(&status) =>
+            {
+                refusal(self.what, &status)
+            }
+            error => {
+                let (kind, namespace, name) = (self.kind.name(), self.namespace, self.name);
+                cluster.explain(&error, &format!("apply {kind} {namespace}/{name}"))
             }
         }
     }

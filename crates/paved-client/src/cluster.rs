@@ -13,6 +13,7 @@ mod reference;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod samples;
 mod search;
+mod selector;
 mod served;
 mod watch;
 
@@ -31,6 +32,7 @@ pub use kinds::{CATEGORY, Kind, Kinds, group_name};
 pub use path::{Api, Segment, invalid_name};
 pub use reference::Reference;
 pub use search::{Found, find, find_each, pages};
+pub use selector::{InvalidSelector, Selector};
 pub use served::Served;
 pub use watch::{WatchItem, anew, cause, watch, watch_since, while_allowed};
 
@@ -67,6 +69,8 @@ pub struct Cluster {
     pub client: Client,
     /// The default namespace.
     pub namespace: String,
+    /// Whether the user chose this namespace by a flag.
+    pub is_namespace_chosen: bool,
     /// The server's address, for messages.
     pub server: String,
 }
@@ -91,7 +95,8 @@ impl Cluster {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
             other => error::unusable(&other),
         })?;
-        Ok(Self { client, namespace, server })
+        let is_namespace_chosen = access.namespace.is_some();
+        Ok(Self { client, namespace, is_namespace_chosen, server })
     }
 
     /// Whether this process runs in a pod of the cluster. Names of Services resolve only there.

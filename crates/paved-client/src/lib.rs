@@ -8,6 +8,7 @@ pub mod connection;
 pub mod delete;
 pub mod environment;
 mod failure;
+pub mod git;
 pub mod lifecycle;
 pub mod names;
 pub mod owner;

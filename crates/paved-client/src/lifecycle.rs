@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::cluster::{Cluster, Found, Kind, lacks_rights, refusal};
 use crate::environment::{Environment, Lifecycle, spell};
-use crate::names::git_tool;
+use crate::git::{Applier, applier};
 pub use refusal::Refusal;
 use times::{after, begin_of, covering, end_of};
 
@@ -183,9 +183,9 @@ impl Subject {
         Ok((ttl != Some("never")).then_some(Change::Keep))
     }
 
-    /// The tool that applies the environment from Git, if its labels or annotations name the tool.
-    pub fn git_tool(&self) -> Option<&'static str> {
-        git_tool(&self.object.metadata)
+    /// The tool that applies the environment repeatedly, for example from Git.
+    pub fn applier(&self) -> Option<Applier> {
+        applier(&self.object.metadata)
     }
 
     /// Whether a later expiry starts the environment: it is stopped only because it expired.

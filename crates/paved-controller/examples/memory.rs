@@ -19,7 +19,7 @@ use function_paved_road::lifecycle::{RENEWED_AT, RENEWED_FOR};
 use jiff::{Timestamp, Unit};
 use kube::Config;
 use paved_client::cluster::{Access as Flags, Cluster};
-use paved_controller::{Clock, Limits, Options};
+use paved_controller::{Clock, Limits, Options, SettingsFrom};
 use serde_json::{Value, json};
 use world::{Environment, World, until};
 
@@ -58,6 +58,7 @@ async fn measure(address: &str) {
         namespace: "paved-road".to_owned(),
         identity: "one".to_owned(),
         settings: "paved-road".to_owned(),
+        settings_from: SettingsFrom::EnvironmentConfig,
         receiver: None,
         listen: Some(([127, 0, 0, 1], 0).into()),
         limits: Limits::default(),
@@ -88,7 +89,7 @@ async fn serve() {
     let mut last = Environment::new("last", json!({"ttl": "1h", "onExpiry": "Delete"}));
     world.compose(&mut last);
     let now = Timestamp::now().round(Unit::Second).unwrap();
-    world.clocks.set(now);
+    world.clocks.set_all(now);
     let seconds = AHEAD.as_secs();
     last.annotations = json!({RENEWED_AT: now.to_string(), RENEWED_FOR: format!("{seconds}s")});
     world.compose(&mut last);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use function_paved_road::lifecycle::STOPPED_AT;
+use function_paved_road::lifecycle::{SKEW, STOPPED_AT};
 use function_paved_road::settings::Settings;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use paved_client::cluster::{Cluster, Served};
 use serde_json::json;
@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::read::{Read, Unread};
 use crate::settings::lifecycle;
 use crate::store::{Key, Store};
+use crate::usages;
 use crate::verdict::{Facts, Hold, Verdict};
 
 /// The annotation of the Lease with the deletions of the last hour.
@@ -44,29 +45,56 @@ pub(crate) struct Judged {
 
 impl Expiry {
     /// Goes on with the count of an earlier leader, or with the own one of an earlier lead if it is
-    /// larger: the own one does not depend on the wall clock.
+    /// larger: the own one does not depend on the wall clock. If the Lease has lost the count of
+    /// earlier leaders, no environment is deleted for an hour.
     pub async fn resume(&self) {
         let text = self.election.annotation(DELETIONS).await;
-        let steady = self.clock.steady();
-        let spent = Spent::read(text.as_deref(), self.clock.now(), steady);
+        let (now, steady) = (self.clock.now(), self.clock.steady());
+        let spent = match &text {
+            Some(text) => Spent::read(text, now, steady),
+            None if self.election.had_leaders().await => {
+                tracing::warn!("the Lease has no count of deletions: none for an hour");
+                Spent::full(steady)
+            }
+            None => Spent::default(),
+        };
         let mut own = self.spent.lock().await;
         if own.count(steady) < spent.count(steady) {
             *own = spent;
         }
+        if text.is_none() {
+            let count = own.write(now, steady);
+            if let Err(error) = self.election.annotate(&[(DELETIONS, count)]).await {
+                tracing::warn!(%error, "the Lease cannot be written");
+                self.metrics.failed();
+            }
+        }
     }
 
     /// Looks at every environment after its announced end. Ends early if the API server does not
-    /// answer, or the Lease cannot be written.
-    pub async fn pass(&self, settings: Option<&Settings>) {
+    /// answer, if the Lease cannot be written, or after a while.
+    pub async fn pass(&self, settings: Result<&Settings, Hold>) {
         let due = self.store.due(self.clock.now());
-        let Some(settings) = settings else {
-            for key in &due {
-                self.hold(key, Hold::Unreadable);
+        let ahead = self.election.ahead().await;
+        if let Some(ahead) = ahead {
+            self.metrics.clock_ahead(ahead);
+        }
+        let settings = match settings {
+            Ok(settings) if is_right(ahead) => settings,
+            reason => {
+                for key in &due {
+                    self.hold(key, reason.err().unwrap_or(Hold::WrongClock));
+                }
+                return;
             }
-            return;
         };
         let most = settings.common.controller.deletions_per_hour();
+        let begun = self.clock.steady();
         for key in due {
+            if self.is_limited(&key, most).await {
+                self.hold(&key, Hold::Limit);
+                continue;
+            }
             match self.one(&key, settings, most).await {
                 Ok(None) => {}
                 Ok(Some(why)) => self.hold(&key, why),
@@ -76,19 +104,27 @@ impl Expiry {
                     return;
                 }
             }
-            if !self.election.leads().await {
+            let is_long = self.clock.steady().saturating_sub(begun) > self.limits.pass;
+            if is_long || !self.election.leads().await {
                 return;
             }
         }
     }
 
+    /// Whether the limit forbids the deletion of an environment, without a read of the environment.
+    /// An environment that a tool applies is read, because it may be stopped instead.
+    async fn is_limited(&self, key: &Key, most: u32) -> bool {
+        let Some(record) = self.store.get(key).filter(|record| !record.is_applied) else {
+            return false;
+        };
+        let spent = self.spent.lock().await;
+        spent.without(&record.uid).count(self.clock.steady()) >= most
+    }
+
     /// Notes that an environment stays.
     fn hold(&self, key: &Key, why: Hold) {
-        let (first, longest) = if matches!(why, Hold::Limit | Hold::InProgress) {
-            (self.limits.hold, self.limits.hold)
-        } else {
-            (self.limits.hold, self.limits.longest_hold)
-        };
+        let first = self.limits.hold;
+        let longest = if why == Hold::InProgress { first } else { self.limits.longest_hold };
         if self.store.hold(key, why, first, longest) && why != Hold::InProgress {
             tracing::warn!(environment = %key, reason = why.word(), "stays after its end: {why}");
         }
@@ -121,14 +157,32 @@ impl Expiry {
         }
         let lifecycle = lifecycle(settings, kind.name()).ok_or(Unread::Hold(Hold::Unreadable))?;
         let read = Read::new(&self.cluster, &self.served, kind, key, &record.uid).await?;
+        let is_used = self.is_used(&read).await?;
         let facts = Facts {
             environment: &read.found.object,
             composite: read.composite(),
+            is_used,
             note: read.note.as_deref(),
             settings: &lifecycle,
             now: self.clock.now(),
         };
         Ok(Some(Judged { verdict: facts.evaluate(), read }))
+    }
+
+    /// Whether a Usage protects an environment or its composite. If the Usages cannot be read,
+    /// Crossplane's label decides.
+    async fn is_used(&self, read: &Read) -> Result<bool, Unread> {
+        for object in [&read.found.object, read.composite()] {
+            if !usages::is_marked(object) {
+                continue;
+            }
+            match usages::protect(&self.cluster, &self.served, object).await {
+                Ok(false) => {}
+                Ok(true) | Err(kube::Error::Api(_)) => return Ok(true),
+                Err(error) => return Err(Unread::Error(error)),
+            }
+        }
+        Ok(false)
     }
 
     /// Deletes this very version of an environment. The attempt is counted before.
@@ -146,6 +200,10 @@ impl Expiry {
             return Ok(None);
         }
         *spent = with_this;
+        // The write has just returned the API server's time.
+        if !is_right(self.election.ahead().await) {
+            return Ok(Some(Hold::WrongClock));
+        }
         let params = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Foreground),
             preconditions: Some(Preconditions {
@@ -209,6 +267,11 @@ impl Expiry {
             _ => return Err(error),
         })
     }
+}
+
+/// Whether a clock agrees with the API server's. An unknown time does not agree.
+fn is_right(ahead: Option<SignedDuration>) -> bool {
+    ahead.is_some_and(|ahead| ahead.abs() <= SKEW)
 }
 
 /// Whether a deletion was surely not executed. A proxy can answer 504 after the API server has

@@ -12,7 +12,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::{Clock, Failure, Limits, Options, Receiver, Template, plan, run};
+use crate::{Clock, Failure, Limits, Options, Receiver, SettingsFrom, Template, plan, run};
 
 /// Flags of `paved controller`.
 #[derive(Args, Clone, Debug)]
@@ -29,6 +29,16 @@ pub struct Flags {
         default_value = function_paved_road::manifests::ENVIRONMENT_CONFIG
     )]
     settings: String,
+
+    /// Where the Settings are. With none, a missing EnvironmentConfig means the defaults.
+    #[arg(
+        long,
+        value_name = "WHERE",
+        value_enum,
+        env = "PAVED_CONTROLLER_SETTINGS_FROM",
+        default_value = "environment-config"
+    )]
+    settings_from: SettingsFrom,
 
     /// Address and port of health and metrics.
     #[arg(
@@ -97,6 +107,7 @@ impl Flags {
             namespace: cluster.namespace.clone(),
             identity: format!("{host}_{:08x}", u32::from_be_bytes(unique)),
             settings: self.settings.clone(),
+            settings_from: self.settings_from,
             receiver: self.receiver()?,
             listen: Some(self.listen),
             limits: Limits::default(),

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
@@ -38,6 +39,8 @@ struct State {
     until: Option<Duration>,
     /// Whether the Lease was ever read or written.
     is_known: bool,
+    /// The API server's time of the last write, and the steady clock's.
+    served: Option<(Timestamp, Duration)>,
 }
 
 impl Election {
@@ -63,10 +66,45 @@ impl Election {
         self.state.lock().await.is_known
     }
 
-    /// Reads the Lease without a part in the election.
+    /// Reads the Lease without a part in the election, and asks the API server for its time by a
+    /// write that is not stored. Without the right to write, the time stays unknown.
     pub async fn look(&self) -> kube::Result<()> {
-        self.state.lock().await.lease = self.api.get_opt(NAME).await?;
+        let mut state = self.state.lock().await;
+        state.lease = self.api.get_opt(NAME).await?;
+        let params = PostParams { dry_run: true, ..params() };
+        let begun = self.clock.steady();
+        let written = match &state.lease {
+            Some(lease) => {
+                let mut lease = lease.clone();
+                lease.spec.get_or_insert_default().renew_time = Some(MicroTime(self.clock.now()));
+                self.api.replace(NAME, &params, &lease).await
+            }
+            None => self.api.create(&params, &empty()).await,
+        };
+        match written {
+            Ok(written) => state.served = time_of(&written).map(|time| (time, begun)),
+            Err(kube::Error::Api(_)) => {}
+            Err(error) => return Err(error),
+        }
         Ok(())
+    }
+
+    /// How far this machine's clock is ahead of the API server's; negative if it is behind. `None`
+    /// if the API server's time is not known.
+    pub async fn ahead(&self) -> Option<SignedDuration> {
+        let (time, begun) = self.state.lock().await.served?;
+        let passed = SignedDuration::try_from(self.clock.steady().saturating_sub(begun)).ok()?;
+        Some(self.clock.now().duration_since(time.checked_add(passed).ok()?))
+    }
+
+    /// Whether another replica has led before, as the Lease counts.
+    pub async fn had_leaders(&self) -> bool {
+        let state = self.state.lock().await;
+        let Some(spec) = state.lease.as_ref().and_then(|lease| lease.spec.as_ref()) else {
+            return false;
+        };
+        let is_own = spec.holder_identity.as_ref() == Some(&self.identity);
+        spec.lease_transitions.unwrap_or(0) > i32::from(is_own)
     }
 
     /// Renews the Lease, takes it over, or looks whether its holder still renews it.
@@ -154,6 +192,7 @@ impl Election {
         spec.lease_duration_seconds = i32::try_from(self.limits.lease.as_secs()).ok();
         match self.api.replace(NAME, &params(), &lease).await {
             Ok(written) => {
+                state.served = time_of(&written).map(|time| (time, begun));
                 state.lease = Some(written);
                 state.since = begun;
                 state.until = Some(begun + self.limits.lead);
@@ -176,6 +215,13 @@ impl Election {
         spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0).saturating_add(1));
         lease
     }
+}
+
+/// The API server's time of our last write to a Lease.
+fn time_of(lease: &Lease) -> Option<Timestamp> {
+    let entries = lease.metadata.managed_fields.iter().flatten();
+    let own = entries.filter(|entry| entry.manager.as_deref() == Some(NAME));
+    own.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()
 }
 
 /// A Lease without a holder.

@@ -22,6 +22,7 @@ mod record;
 mod serve;
 mod settings;
 mod store;
+mod usages;
 mod verdict;
 mod watching;
 
@@ -44,9 +45,11 @@ pub use limits::Limits;
 use metrics::Metrics;
 use notices::Notices;
 use notify::Outbox;
+use notify::event::Event;
 pub use notify::{Receiver, Template};
 pub use plan::plan;
 use serve::Health;
+pub use settings::SettingsFrom;
 use settings::Source;
 use store::Store;
 
@@ -59,6 +62,8 @@ pub struct Options {
     pub identity: String,
     /// The name of the EnvironmentConfig with Settings.
     pub settings: String,
+    /// Whether there must be one.
+    pub settings_from: SettingsFrom,
     /// Where events are sent.
     pub receiver: Option<Receiver>,
     /// Where health and metrics are served; `None` if they are not.
@@ -78,7 +83,8 @@ pub async fn run(
     options: Options,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
-    let Options { namespace, identity, settings, receiver, listen, limits, clock } = options;
+    let Options { namespace, identity, settings, settings_from, receiver, listen, limits, clock } =
+        options;
     let metrics = Arc::new(Metrics::new());
     let store = Arc::new(Store::new(clock.clone()));
     let election = Arc::new(Election::new(&cluster, &namespace, identity, clock.clone(), limits));
@@ -92,6 +98,7 @@ pub async fn run(
             store: Arc::clone(&store),
             election: Arc::clone(&election),
             metrics: Arc::clone(&metrics),
+            clock: clock.clone(),
             limits,
         };
         tasks.spawn(serve::serve(listener, health));
@@ -105,7 +112,7 @@ pub async fn run(
     let (elected, watched) = (Arc::clone(&election), Arc::clone(&store));
     tasks.spawn(async move { elect(&elected, &watched, limits).await });
     let worker = Worker {
-        source: Source::new(&cluster, &settings),
+        source: Source::new(&cluster, &settings, settings_from),
         expiry: Expiry {
             cluster: cluster.clone(),
             served: Served::default(),
@@ -198,12 +205,14 @@ impl Worker {
                 if led {
                     tracing::warn!("leads no longer");
                     self.store.unhold();
+                    self.metrics.settings_missing(false);
                     self.metrics.keep_namespaces(&BTreeSet::new());
                 }
                 continue;
             }
             if !led {
                 tracing::info!("leads");
+                self.source.forget();
                 self.expiry.resume().await;
                 self.notices.resume().await;
                 self.budgets.resume(self.notices.floor()).await;
@@ -213,10 +222,14 @@ impl Worker {
     }
 
     async fn round(&mut self) {
-        self.source.refresh(self.clock.steady()).await;
+        if self.source.refresh(self.clock.steady()).await {
+            let event = Event::no_settings(self.source.name(), self.clock.now());
+            self.notices.outbox.put(event);
+        }
+        self.metrics.settings_missing(self.source.is_missing());
         let settings = self.source.get();
         self.expiry.pass(settings).await;
-        self.budgets.pass(settings).await;
+        self.budgets.pass(settings.ok()).await;
         if let Err(error) = self.notices.pass().await {
             tracing::warn!(%error, "the Lease cannot be written");
             self.metrics.failed();

@@ -25,14 +25,17 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
+    /// As many deletions as possible now, so that no environment is deleted for an hour.
+    pub fn full(steady: Duration) -> Self {
+        let earlier = BTreeMap::from([(steady + HOUR, u32::MAX)]);
+        Self { earlier, ..Self::default() }
+    }
+
     /// Reads the annotation of an earlier leader. A time in the future counts as now. A text that
-    /// cannot be read counts as many deletions now, so that no environment is deleted for
-    /// an hour.
-    pub fn read(text: Option<&str>, now: Timestamp, steady: Duration) -> Self {
-        let Some(text) = text else { return Self::default() };
+    /// cannot be read counts as full.
+    pub fn read(text: &str, now: Timestamp, steady: Duration) -> Self {
         let Ok(minutes) = serde_json::from_str::<BTreeMap<Timestamp, u32>>(text) else {
-            let earlier = BTreeMap::from([(steady + HOUR, u32::MAX)]);
-            return Self { earlier, ..Self::default() };
+            return Self::full(steady);
         };
         let mut spent = Self::default();
         for (minute, count) in minutes {
@@ -119,7 +122,7 @@ mod tests {
     fn next_leader_counts_deletions_of_the_last_one() {
         let spent = Spent::default().with("a", minutes(100)).with("b", minutes(130));
         let text = spent.write(NOW, minutes(140));
-        let next = Spent::read(Some(&text), NOW, minutes(0));
+        let next = Spent::read(&text, NOW, minutes(0));
         assert_eq!(next.count(minutes(0)), 2);
         assert_eq!(next.count(minutes(30)), 1);
         assert_eq!(next.count(minutes(52)), 0);
@@ -130,14 +133,14 @@ mod tests {
         let spent = Spent::default().with("a", minutes(1));
         let year = SignedDuration::from_hours(24 * 365);
         let text = spent.write(NOW.checked_add(year).unwrap_or(NOW), minutes(1));
-        let next = Spent::read(Some(&text), NOW, minutes(0));
+        let next = Spent::read(&text, NOW, minutes(0));
         assert_eq!(next.count(minutes(59)), 1);
         assert_eq!(next.count(minutes(61)), 0);
     }
 
     #[test]
     fn unreadable_count_stops_deletions_for_an_hour() {
-        let spent = Spent::read(Some("many"), NOW, minutes(0));
+        let spent = Spent::read("many", NOW, minutes(0));
         assert_eq!(spent.count(minutes(59)), u32::MAX);
         assert_eq!(spent.with("a", minutes(1)).count(minutes(59)), u32::MAX);
         assert_eq!(spent.count(minutes(61)), 0);

@@ -23,6 +23,8 @@ pub struct Limits {
     pub hold: Duration,
     /// The longest such pause.
     pub longest_hold: Duration,
+    /// The longest time for one look at expired environments. Budgets and notifications come next.
+    pub pass: Duration,
     /// How long prices must wait before they are added up again.
     pub budgets: Duration,
     /// The shortest time between two notes of sent events in the Lease.
@@ -47,6 +49,7 @@ impl Default for Limits {
             interrupted: Duration::from_mins(2),
             hold: Duration::from_secs(5),
             longest_hold: Duration::from_mins(10),
+            pass: Duration::from_secs(5),
             budgets: Duration::from_secs(10),
             settle: Duration::from_secs(10),
             answer: Duration::from_secs(10),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::{SignedDuration, Timestamp};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -42,6 +43,9 @@ pub(crate) struct Metrics {
     leads: Gauge<i64, AtomicI64>,
     environments: Family<Kind, Gauge>,
     held: Family<Reason, Gauge>,
+    longest_held: Family<Reason, Gauge>,
+    settings_missing: Gauge,
+    clock_ahead: Gauge,
     deletions: Family<Kind, Counter>,
     stops: Family<Kind, Counter>,
     costs: Family<Namespace, Usd>,
@@ -58,6 +62,9 @@ impl Metrics {
         let leads = Gauge::default();
         let environments = Family::default();
         let held = Family::default();
+        let longest_held = Family::default();
+        let settings_missing = Gauge::default();
+        let clock_ahead = Gauge::default();
         let deletions = Family::default();
         let stops = Family::default();
         let costs = Family::<Namespace, Usd>::default();
@@ -71,6 +78,21 @@ impl Metrics {
             "held_environments",
             "Environments that stay after their end, by reason",
             held.clone(),
+        );
+        registry.register(
+            "longest_held_seconds",
+            "Time since the end of the environment that stays longest, by reason",
+            longest_held.clone(),
+        );
+        registry.register(
+            "settings_missing",
+            "1 if this replica leads and has no Settings, so that it deletes nothing",
+            settings_missing.clone(),
+        );
+        registry.register(
+            "clock_ahead_seconds",
+            "How far this replica's clock is ahead of the API server's",
+            clock_ahead.clone(),
         );
         registry.register("deletions", "Deleted environments by kind", deletions.clone());
         registry.register("stops", "Stopped environments by kind", stops.clone());
@@ -92,6 +114,9 @@ impl Metrics {
             leads,
             environments,
             held,
+            longest_held,
+            settings_missing,
+            clock_ahead,
             deletions,
             stops,
             costs,
@@ -108,16 +133,30 @@ impl Metrics {
         self.leads.set(i64::from(leads));
     }
 
+    /// Notes whether the leader lacks the Settings.
+    pub fn settings_missing(&self, is_missing: bool) {
+        self.settings_missing.set(i64::from(is_missing));
+    }
+
+    /// Notes how far the clock is ahead of the API server's.
+    pub fn clock_ahead(&self, ahead: SignedDuration) {
+        self.clock_ahead.set(ahead.as_secs());
+    }
+
     /// Counts the environments in the store.
-    pub fn count(&self, store: &Store) {
+    pub fn count(&self, store: &Store, now: Timestamp) {
         for (kind, count) in store.counts() {
             let gauge = self.environments.get_or_create(&Kind { kind: kind.to_string() });
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         self.held.clear();
-        for (why, count) in store.held() {
-            let gauge = self.held.get_or_create(&Reason { reason: why.word() });
-            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.longest_held.clear();
+        for (why, staying) in store.held() {
+            let reason = Reason { reason: why.word() };
+            let count = i64::try_from(staying.count).unwrap_or(i64::MAX);
+            self.held.get_or_create(&reason).set(count);
+            let age = now.duration_since(staying.oldest).as_secs().max(0);
+            self.longest_held.get_or_create(&reason).set(age);
         }
     }
 
@@ -199,6 +238,7 @@ mod tests {
         metrics.cost("a", 1_500_000_000, Some(2_000_000_000));
         drop(metrics.environments.get_or_create(&Kind { kind: "a".to_owned() }));
         drop(metrics.held.get_or_create(&Reason { reason: "limit" }));
+        drop(metrics.longest_held.get_or_create(&Reason { reason: "limit" }));
         let text = metrics.text().unwrap();
         // Text in quotation marks is the value of a label.
         let series = |line: &str| line.split('"').step_by(2).collect::<String>();
@@ -207,13 +247,16 @@ mod tests {
             samples.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect();
         let expected = [
             "paved_controller_budget_usd_per_hour{namespace=}",
+            "paved_controller_clock_ahead_seconds",
             "paved_controller_cost_usd_per_hour{namespace=}",
             "paved_controller_deletions_total{kind=}",
             "paved_controller_environments{kind=}",
             "paved_controller_failures_total",
             "paved_controller_held_environments{reason=}",
             "paved_controller_leader",
+            "paved_controller_longest_held_seconds{reason=}",
             "paved_controller_notifications_total{outcome=}",
+            "paved_controller_settings_missing",
             "paved_controller_stops_total{kind=}",
             "paved_controller_waiting_notifications",
         ];

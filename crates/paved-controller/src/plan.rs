@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use function_paved_road::lifecycle::SKEW;
 use futures::StreamExt;
 use kube::api::{DynamicObject, TypeMeta};
 use kube::runtime::watcher::Event;
 use paved_client::cluster::{Cluster, Kind, Kinds, Served, cause, watch};
+use paved_client::environment::spell;
 
 use crate::budget;
 use crate::clock::Clock;
@@ -35,12 +37,9 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
     for kind in &kinds {
         list(&cluster, kind, &store).await?;
     }
-    let mut source = Source::new(&cluster, &options.settings);
+    let mut source = Source::new(&cluster, &options.settings, options.settings_from);
     source.refresh(clock.steady()).await;
-    let Some(settings) = source.get() else {
-        let message = format!("the Settings in EnvironmentConfig {} are invalid", options.settings);
-        return Err(Failure::Usage(format!("{message}. Run `paved doctor` to find the error")));
-    };
+    let settings = source.get().map_err(|_| no_settings(&source))?;
     let expiry = expiry(cluster.clone(), options, Arc::clone(&store));
     let election = Arc::clone(&expiry.election);
     election.look().await.map_err(|error| cluster.explain(&error, "read the Lease"))?;
@@ -48,6 +47,15 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
     let mut lines = Vec::new();
     let most = settings.common.controller.deletions_per_hour();
     let mut deletions = expiry.spent.lock().await.count(clock.steady());
+    let ahead = election.ahead().await;
+    if let Some(ahead) = ahead.filter(|ahead| ahead.abs() > SKEW) {
+        let (far, word) =
+            (spell(ahead.unsigned_abs()), if ahead.is_negative() { "behind" } else { "ahead of" });
+        lines.push(format!(
+            "nothing would be deleted: this machine's clock is {far} {word} the API server's"
+        ));
+        return Ok(lines);
+    }
     for key in store.due(clock.now()) {
         let told = match expiry.evaluate(&key, settings).await {
             Ok(None) | Err(Unread::Gone) => continue,
@@ -78,6 +86,23 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
         }));
     }
     Ok(lines)
+}
+
+/// Why the Settings are not there.
+fn no_settings(source: &Source) -> Failure {
+    let name = source.name();
+    Failure::Usage(if source.is_missing() {
+        format!(
+            "EnvironmentConfig {name}: it was not found, or has no data, so the controller deletes \
+             nothing. Create it with `data`, or use --settings-from none if the platform has no \
+             Settings"
+        )
+    } else {
+        format!(
+            "the Settings in EnvironmentConfig {name} are invalid. Run `paved doctor` to find the \
+             error"
+        )
+    })
 }
 
 /// The parts of a controller that decide. They write to no object.

@@ -6,6 +6,7 @@ use function_paved_road::compose::{BUDGET, STALLED};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::Environment;
+use paved_client::git::applier;
 use serde_json::Value;
 
 /// The facts about an environment that the controller keeps.
@@ -19,6 +20,8 @@ pub(crate) struct Record {
     pub expires_at: Option<Timestamp>,
     /// The announced deletion.
     pub deletes_at: Option<Timestamp>,
+    /// Whether a tool applies it repeatedly. It may then be stopped instead of deleted.
+    pub is_applied: bool,
     /// The estimated price of an hour in its present state.
     pub hourly: Option<Usd>,
     /// The annotation with the budget.
@@ -73,6 +76,7 @@ impl Record {
             owner: environment.owner.as_deref().map(Into::into),
             expires_at: lifecycle.expires_at,
             deletes_at: lifecycle.deletes_at,
+            is_applied: applier(&object.metadata).is_some(),
             hourly: environment.counted_price(),
             budget: annotations.and_then(|all| all.get(BUDGET)).map(|text| text.as_str().into()),
             moments: State::ALL.map(|state| moment(state, object, &environment).unwrap_or(0)),

@@ -11,6 +11,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 
 use crate::Limits;
+use crate::clock::Clock;
 use crate::lease::Election;
 use crate::metrics::Metrics;
 use crate::store::Store;
@@ -23,6 +24,7 @@ pub(crate) struct Health {
     pub store: Arc<Store>,
     pub election: Arc<Election>,
     pub metrics: Arc<Metrics>,
+    pub clock: Clock,
     pub limits: Limits,
 }
 
@@ -36,8 +38,7 @@ pub(crate) async fn serve(listener: TcpListener, health: Health) {
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .with_state(health);
-    // It serves until its task ends.
-    let _ = axum::serve(listener, router).await;
+    http_server::serve(listener, router).await;
 }
 
 fn listening(address: SocketAddr) {
@@ -58,7 +59,7 @@ async fn ready(State(health): State<Health>) -> Response {
 }
 
 async fn metrics(State(health): State<Health>) -> Response {
-    health.metrics.count(&health.store);
+    health.metrics.count(&health.store, health.clock.now());
     match health.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

@@ -69,6 +69,14 @@ struct Held {
     pause: Duration,
 }
 
+/// The environments that stay for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Staying {
+    pub count: usize,
+    /// The earliest announced end.
+    pub oldest: Timestamp,
+}
+
 /// The changes since the last look.
 pub(crate) struct News {
     /// Environments that changed, as they are now.
@@ -220,13 +228,19 @@ impl Store {
         self.inner().held.clear();
     }
 
-    /// How many environments stay, by reason.
-    pub fn held(&self) -> BTreeMap<Hold, usize> {
-        let mut counts = BTreeMap::new();
-        for held in self.inner().held.values().filter(|held| held.why != Hold::InProgress) {
-            *counts.entry(held.why).or_default() += 1;
+    /// The environments that stay, by reason.
+    pub fn held(&self) -> BTreeMap<Hold, Staying> {
+        let inner = self.inner();
+        let mut all: BTreeMap<Hold, Staying> = BTreeMap::new();
+        for (key, held) in inner.held.iter().filter(|(_, held)| held.why != Hold::InProgress) {
+            let Some(end) = inner.records.get(key).and_then(|record| record.deletes_at) else {
+                continue;
+            };
+            let staying = all.entry(held.why).or_insert(Staying { count: 0, oldest: end });
+            staying.count += 1;
+            staying.oldest = staying.oldest.min(end);
         }
-        counts
+        all
     }
 
     /// Changes whenever a price or an annotation with a budget changes.

@@ -14,8 +14,9 @@ use function_paved_road::lifecycle::{
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::Environment;
+use paved_client::git::{Evidence, Tool, applier};
 use paved_client::lifecycle::cannot_stop;
-use paved_client::names::{FLUX, IN_USE, PAUSED, git_tool};
+use paved_client::names::PAUSED;
 use serde::Deserialize;
 
 /// The objects that decide about an environment.
@@ -26,6 +27,8 @@ pub(crate) struct Facts<'a> {
     pub composite: &'a DynamicObject,
     /// The function's note.
     pub note: Option<&'a str>,
+    /// Whether a Usage protects the environment or its composite.
+    pub is_used: bool,
     /// The lifecycle in the Settings of the API.
     pub settings: &'a LifecycleSettings,
     /// The wall clock.
@@ -52,17 +55,17 @@ pub(crate) enum Hold {
     Paused,
     /// A Usage protects it.
     InUse,
-    /// Argo CD owns it.
-    ArgoCd,
-    /// Flux owns it.
-    Flux,
-    /// Argo CD or Flux owns it, and it cannot be stopped.
+    /// A tool applies it repeatedly.
+    Applied(Tool),
+    /// A tool applies it repeatedly, and it cannot be stopped.
     GitCannotStop,
     /// The status announces another end.
     StatusDiffers,
     /// `spec.lifecycle` has a field that is rejected, or the status or the note cannot be read.
     Unreadable,
-    /// The clock lies before the creation.
+    /// The Settings are missing.
+    NoSettings,
+    /// The clock differs from the API server's, or lies before the creation.
     WrongClock,
     /// The composite or the resource with the note was not found.
     NotFound,
@@ -82,11 +85,16 @@ impl Hold {
         match self {
             Self::Paused => "paused",
             Self::InUse => "in-use",
-            Self::ArgoCd => "argo-cd",
-            Self::Flux => "flux",
+            Self::Applied(Tool::ArgoCd) => "argo-cd",
+            Self::Applied(Tool::Flux) => "flux",
+            Self::Applied(Tool::Fleet) => "fleet",
+            Self::Applied(Tool::ConfigSync) => "config-sync",
+            Self::Applied(Tool::Kapp) => "kapp",
+            Self::Applied(Tool::Unknown) => "applied",
             Self::GitCannotStop => "git-cannot-stop",
             Self::StatusDiffers => "status-differs",
             Self::Unreadable => "unreadable",
+            Self::NoSettings => "no-settings",
             Self::WrongClock => "wrong-clock",
             Self::NotFound => "not-found",
             Self::Denied => "denied",
@@ -102,15 +110,19 @@ impl fmt::Display for Hold {
         out.write_str(match self {
             Self::Paused => "the claim or its composite is paused",
             Self::InUse => "a Usage protects it",
-            Self::ArgoCd => "Argo CD owns it, and the claim does not have onExpiry: Delete",
-            Self::Flux => "Flux owns it, and the claim does not have onExpiry: Delete",
+            Self::Applied(tool) => {
+                return write!(out, "{tool} owns it, and the claim does not have onExpiry: Delete");
+            }
             Self::GitCannotStop => {
-                "Argo CD or Flux owns it, it cannot be stopped, and the claim does not have \
+                "a tool applies it from Git, it cannot be stopped, and the claim does not have \
                  onExpiry: Delete"
             }
             Self::StatusDiffers => "its status announces another end than the controller computes",
             Self::Unreadable => "its lifecycle, the function's note or the Settings are invalid",
-            Self::WrongClock => "the clock lies before its creation",
+            Self::NoSettings => "the EnvironmentConfig with the Settings is missing",
+            Self::WrongClock => {
+                "the controller's clock differs from the API server's, or lies before its creation"
+            }
             Self::NotFound => "its composite or the resource with the function's note is missing",
             Self::Denied => "the controller's role has no right to read or delete it",
             Self::Refused => "the API server answers a request about it with an error",
@@ -138,7 +150,7 @@ impl Facts<'_> {
         if both.iter().any(|object| annotation(object, PAUSED) == Some("true")) {
             return Err(Hold::Paused);
         }
-        if both.iter().any(|object| label(object, IN_USE).is_some()) {
+        if self.is_used {
             return Err(Hold::InUse);
         }
         let note = self.note.ok_or(Hold::NotFound)?;
@@ -205,15 +217,22 @@ impl Facts<'_> {
     }
 
     /// An environment from Git is stopped instead, unless the claim itself asks for the deletion.
+    /// Charts set the label of Argo CD's too, so that label alone does not outweigh `Delete` in
+    /// Settings.
     fn by_owner(&self, planned: &Planned) -> Result<Verdict, Hold> {
-        let Some(owner) = git_owner(self.environment) else { return Ok(Verdict::Delete) };
-        if planned.own == Some(OnExpiry::Delete) {
+        let Some(applier) = applier(&self.environment.metadata) else {
+            return Ok(Verdict::Delete);
+        };
+        let is_weak = applier.evidence == Evidence::InstanceLabel;
+        let is_wanted = planned.own == Some(OnExpiry::Delete)
+            || is_weak && planned.plan.note.on_expiry == Some(OnExpiry::Delete);
+        if is_wanted {
             return Ok(Verdict::Delete);
         }
         match planned.plan.stop {
             _ if !planned.can_stop => Err(Hold::GitCannotStop),
             None => Ok(Verdict::Stop),
-            Some(_) => Err(owner),
+            Some(_) => Err(Hold::Applied(applier.tool)),
         }
     }
 }
@@ -225,26 +244,6 @@ struct Planned {
     can_stop: bool,
 }
 
-/// The label for objects that Argo CD tracks before its version 3. Charts write the label too.
-const INSTANCE: &str = "app.kubernetes.io/instance";
-
-/// The annotation of `helm install` on its objects.
-const HELM_RELEASE: &str = "meta.helm.sh/release-name";
-
-/// The tool that creates an environment again from Git.
-fn git_owner(object: &DynamicObject) -> Option<Hold> {
-    if let Some(tool) = git_tool(&object.metadata) {
-        return Some(if tool == FLUX { Hold::Flux } else { Hold::ArgoCd });
-    }
-    let is_release =
-        label(object, HELM_RELEASE).is_some() || annotation(object, HELM_RELEASE).is_some();
-    (label(object, INSTANCE).is_some() && !is_release).then_some(Hold::ArgoCd)
-}
-
 fn annotation<'o>(object: &'o DynamicObject, name: &str) -> Option<&'o str> {
     object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
-}
-
-fn label<'o>(object: &'o DynamicObject, name: &str) -> Option<&'o str> {
-    object.metadata.labels.as_ref()?.get(name).map(String::as_str)
 }

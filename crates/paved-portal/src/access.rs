@@ -151,14 +151,22 @@ impl Access {
         self.may(person, question(person, "create", kind, namespace)).await
     }
 
-    /// Whether a user may change a kind in a namespace.
-    pub(super) async fn may_change(
+    /// Rejects a user without the right to write an environment with this verb: update or patch.
+    pub(super) async fn check_write(
         &self,
         person: &Person,
-        kind: &Kind,
-        namespace: &str,
-    ) -> Result<bool, Problem> {
-        self.may(person, question(person, "update", kind, namespace)).await
+        verb: &'static str,
+        (kind, namespace, name): (&Kind, &str, &str),
+    ) -> Result<(), Problem> {
+        let question =
+            Question { name: name.to_owned(), ..question(person, verb, kind, namespace) };
+        if self.may(person, question).await? {
+            return Ok(());
+        }
+        let kind = kind.name();
+        Err(Problem::forbidden(format!(
+            "You may not change {kind} {name} in namespace {namespace}."
+        )))
     }
 
     /// Whether a user may act for another one, which Kubernetes calls impersonation.

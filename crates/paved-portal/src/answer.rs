@@ -77,12 +77,26 @@ impl io::Write for Bounded {
     }
 }
 
+/// Calls `each` with the path and the text of every source file, for tests about all of them.
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) fn each_source(each: &mut dyn FnMut(&std::path::Path, &str)) {
+    fn visit(folder: &std::path::Path, each: &mut dyn FnMut(&std::path::Path, &str)) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                visit(&path, each);
+            } else {
+                each(&path, &std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    visit(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), each);
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
 
     #[test]
@@ -90,17 +104,6 @@ mod tests {
         assert_eq!(written(&"abc", 5).unwrap(), b"\"abc\"");
         assert!(written(&"abcd", 5).is_err());
         assert!(written(&vec!["x".repeat(1_000); 1_000], 10_000).is_err());
-    }
-
-    fn sources(folder: &Path, each: &mut dyn FnMut(&Path, &str)) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                sources(&path, each);
-            } else {
-                each(&path, &fs::read_to_string(&path).unwrap());
-            }
-        }
     }
 
     /// This test fails for a new response or stream without a limit.
@@ -114,8 +117,7 @@ mod tests {
             ("axum::Json", "none"),
             ("axum::extract::Json", "none"),
         ];
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        sources(&root, &mut |path, text| {
+        each_source(&mut |path, text| {
             let imports =
                 text.lines().any(|line| line.starts_with("use axum::{") && line.contains("Json"));
             assert!(!imports, "{}: answer with Answer", path.display());

@@ -2,6 +2,7 @@
 
 mod budget;
 pub(super) mod changes;
+mod check;
 mod composed;
 mod composer;
 pub(super) mod connection;
@@ -10,6 +11,7 @@ pub(super) mod keys;
 pub(super) mod kinds;
 pub(super) mod lifecycle;
 pub(super) mod me;
+mod options;
 pub(super) mod preview;
 pub(super) mod watch;
 pub(super) mod write;

@@ -49,7 +49,12 @@ impl Clients {
     }
 
     fn cluster(&self, client: Client) -> Cluster {
-        Cluster { client, namespace: self.namespace.clone(), server: self.server.clone() }
+        Cluster {
+            client,
+            namespace: self.namespace.clone(),
+            is_namespace_chosen: false,
+            server: self.server.clone(),
+        }
     }
 
     /// A client with a credential. The username and the groups are used for impersonation.

@@ -1,20 +1,11 @@
-//! Reads requests. Each error is a problem that names the field.
+//! Reads the parts of requests. Each error is a problem that names the field.
 
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
-use bytes::Bytes;
 use paved_client::cluster::Segment;
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
-
-/// The maximum length of a body, in bytes.
-pub(super) const LARGEST: usize = 1 << 20;
-
-/// A JSON body.
-pub(super) struct Json<T>(pub(super) T);
 
 /// The query of the URL.
 pub(super) struct Query<T>(pub(super) T);
@@ -22,54 +13,12 @@ pub(super) struct Query<T>(pub(super) T);
 /// The variable parts of a path.
 pub(super) struct Path<T>(pub(super) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
-    type Rejection = Problem;
-
-    /// Rejects other media types. A form on another site could send those without a preflight
-    /// request.
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let media_type = request.headers().get(header::CONTENT_TYPE);
-        let media_type = media_type
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let essence = media_type.split(';').next().unwrap_or_default().trim();
-        let is_json = essence == "application/json"
-            || (essence.starts_with("application/") && essence.ends_with("+json"));
-        if !is_json {
-            let detail = format!("content-type: found {essence:?}; allowed: application/json");
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-        }
-        let bytes =
-            Bytes::from_request(request, state).await.map_err(|error| unreadable(&error))?;
-        Ok(Self(json(&bytes)?))
-    }
-}
-
 /// The part of serde's message about the expected value. The part about the found value comes
 /// before it and could contain the same words, so the last occurrence counts.
 fn without_value(message: &str) -> String {
     let names_value = message.starts_with("invalid ") || message.starts_with("unknown variant ");
     let expected = message.rsplit_once(", expected ").filter(|_| names_value);
     expected.map_or_else(|| message.to_owned(), |(_, expected)| format!("expected {expected}"))
-}
-
-fn unreadable(rejection: &BytesRejection) -> Problem {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return too_large();
-    }
-    Problem::new(StatusCode::BAD_REQUEST, "The body is incomplete.")
-}
-
-/// The body is larger than the portal's limit.
-pub(super) fn too_large() -> Problem {
-    Problem::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        format!(
-            "body: too large; allowed: at most \
-             {LARGEST} bytes"
-        ),
-    )
 }
 
 /// Parses JSON. An error names the field.
@@ -101,8 +50,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Query(value)| Self(value))
-            .map_err(|error| Problem::field("query", error.body_text()))
+            .map_err(|error| unreadable(&error.body_text()))
     }
+}
+
+/// The problem of a query. An unknown parameter is named as the field.
+fn unreadable(message: &str) -> Problem {
+    let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
+    let unknown = message.split_once(": unknown field `");
+    let Some((parameter, rest)) = unknown else { return Problem::field("query", message) };
+    let known = rest.rsplit_once(", expected ").map_or("none", |(_, known)| known);
+    let known = known.trim_start_matches("one of ").replace('`', "");
+    Problem::field(parameter, format!("unknown query parameter; allowed: {known}"))
 }
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {

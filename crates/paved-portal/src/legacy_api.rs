@@ -10,8 +10,11 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::IntoParams;
 
+use super::api::write::WriteParams;
 use super::live::Entry;
 use super::problem::Problem;
 
@@ -21,6 +24,29 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
         Some(_) => Err(Problem::field(field, "allowed: a text")),
+    }
+}
+
+/// The query of a request that has no parameters. Unknown ones are rejected: a client would take
+/// an ignored filter for an effective one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoParams {}
+
+/// The query of a request that creates an environment.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CreateParams {
+    /// Create the object although the function would reject it, as a preview shows.
+    #[serde(default)]
+    #[param(required = false)]
+    skip_check: bool,
+}
+
+impl From<CreateParams> for WriteParams {
+    fn from(params: CreateParams) -> Self {
+        Self { dry_run: false, skip_check: params.skip_check }
     }
 }
 
@@ -34,6 +60,11 @@ fn phase(entry: &Entry) -> String {
         "OutOfSync" => own(),
         phase => phase.to_owned(),
     }
+}
+
+/// Why an environment waits or failed.
+fn message(entry: &Entry) -> Option<String> {
+    Some(entry.view.message.clone()).filter(|message| !message.is_empty())
 }
 
 /// Rejects unknown fields in a body.
@@ -65,7 +96,9 @@ fn failure(method: &Method, path: &str) -> Option<&'static str> {
         ("POST", "/api/workspaces") => Some("Failed to create workspace."),
         ("GET", "/api/workspaces") => Some("Failed to list workspaces."),
         ("DELETE", "/api/workspaces/{name}") => Some("Failed to delete workspace."),
-        ("POST", "/api/environments/") => Some("Failed to create environment."),
+        ("POST", "/api/environments" | "/api/environments/") => {
+            Some("Failed to create environment.")
+        }
         ("POST", "/api/v1/operator/stockpools") => Some("Failed to create stock pool."),
         _ => None,
     }

@@ -6,6 +6,7 @@ mod access;
 mod address;
 mod answer;
 mod api;
+mod bodies;
 mod cache;
 mod clients;
 mod config;
@@ -54,6 +55,7 @@ use url::Url;
 
 use access::Access;
 use api::Composer;
+use bodies::Bodies;
 use clients::Clients;
 use config::{Auth, Config};
 use csrf::Origins;
@@ -97,6 +99,7 @@ struct Portal {
     /// The OpenID provider and the sessions. `None` if every caller is the kubeconfig's own user.
     oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
     composer: Arc<Composer>,
+    bodies: Arc<Bodies>,
     metrics: Arc<Metrics>,
 }
 
@@ -161,6 +164,9 @@ impl Server {
         let only = access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
         let listener = Listener::bind(&config).await?;
         let portal = Portal::new(config, limits, only, clients, listener.url())?;
+        if let (Auth::Oidc(oidc), Some((provider, _))) = (&portal.config.auth, &portal.oidc) {
+            provider.check(oidc).await?;
+        }
         Ok(Self { listener, portal, log: None })
     }
 
@@ -273,6 +279,7 @@ impl Portal {
             naming,
             namespaces: Namespaces::new(config.template.clone(), fallback),
             composer: Arc::default(),
+            bodies: Arc::new(Bodies::new(limits)),
             config: Arc::new(config),
             limits: *limits,
             only,

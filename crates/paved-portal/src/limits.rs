@@ -12,6 +12,8 @@ pub struct Limits {
     pub request_head: Duration,
     /// The longest pause within the body of a request.
     pub body_pause: Duration,
+    /// The longest wait for room for a body in memory.
+    pub body_room: Duration,
     /// Time until a response begins. A stream begins within it too.
     pub response: Duration,
     /// The longest time for which a client reads none of the bytes that wait for it.
@@ -77,6 +79,7 @@ impl Default for Limits {
         Self {
             request_head: Duration::from_secs(10),
             body_pause: Duration::from_secs(10),
+            body_room: Duration::from_secs(5),
             response: Duration::from_secs(30),
             stalled_client: Duration::from_secs(30),
             shutdown: Duration::from_secs(20),

@@ -19,9 +19,9 @@ use tracing::Instrument as _;
 
 use super::Portal;
 use super::address::{PublicAddress, client, is_public};
+use super::bodies::{LARGEST, content_length, too_large};
 use super::config::Config;
 use super::csrf::Origins;
-use super::extract::{LARGEST, too_large};
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::openapi;
@@ -96,10 +96,7 @@ fn check(origins: &Origins, request: &Request) -> Result<(), Problem> {
              header."
         )));
     }
-    let length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > LARGEST) {
+    if content_length(headers).is_some_and(|length| length > LARGEST) {
         return Err(too_large());
     }
     origins.check(request.method(), request.uri(), headers)

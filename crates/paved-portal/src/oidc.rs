@@ -1,30 +1,30 @@
 //! The OpenID provider: the sign-in of users, and their claims.
 
+mod claims;
 mod http_client;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openidconnect::core::{
     CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod as AuthMethod,
     CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata,
 };
 use openidconnect::{
-    AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce,
-    OAuth2TokenResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse,
+    AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken, DiscoveryError, ErrorResponse,
+    IssuerUrl, Nonce, OAuth2TokenResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl,
+    RequestTokenError, Scope, TokenResponse,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
 use super::config;
-use super::identity::may_be_named;
 use super::limits::Limits;
 use super::problem::Problem;
 use crate::Failure;
+use claims::{complete, identity, payload, unreadable_response};
 use http_client::HttpClient;
 
 /// Accepted signature algorithms. Only the provider can create such signatures. Shared secrets and
@@ -88,6 +88,36 @@ impl Provider {
         })
     }
 
+    /// Checks that the provider has the configured issuer. Without its response, the check is left to
+    /// the first sign-in: the portal also starts without the provider.
+    pub(super) async fn check(&self, oidc: &config::Oidc) -> Result<(), Failure> {
+        match self.discover(oidc).await {
+            Ok(found) => {
+                *self.known.lock().await = Some((Arc::new(found), Instant::now()));
+                Ok(())
+            }
+            Err(error) => {
+                let issuer = &oidc.issuer;
+                if let Some(stated) = stated_issuer(&error) {
+                    return Err(Failure::Usage(format!(
+                        "--oidc-issuer: found {issuer:?}; allowed: {stated:?}, the issuer that the \
+                         provider states, letter for letter"
+                    )));
+                }
+                tracing::warn!(issuer, %error, "the provider's description could not be read");
+                Ok(())
+            }
+        }
+    }
+
+    async fn discover(
+        &self,
+        oidc: &config::Oidc,
+    ) -> Result<CoreProviderMetadata, DiscoveryError<http_client::Error>> {
+        let issuer = IssuerUrl::new(oidc.issuer.clone()).map_err(DiscoveryError::UrlParse)?;
+        CoreProviderMetadata::discover_async(issuer, &self.http).await
+    }
+
     /// The provider's description, with its keys.
     async fn metadata(
         &self,
@@ -99,10 +129,7 @@ impl Provider {
         if let Some((metadata, _)) = fresh {
             return Ok(Arc::clone(metadata));
         }
-        let issuer = IssuerUrl::new(oidc.issuer.clone()).map_err(|error| unavailable(&error))?;
-        let found = CoreProviderMetadata::discover_async(issuer, &self.http)
-            .await
-            .map_err(|error| unavailable(&error))?;
+        let found = self.discover(oidc).await.map_err(|error| undescribed(oidc, &error))?;
         let found = Arc::new(found);
         *known = Some((Arc::clone(&found), Instant::now()));
         Ok(found)
@@ -168,10 +195,7 @@ impl Provider {
             .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier))
             .request_async(&self.http)
             .await;
-        let answer = answer.map_err(|error| {
-            tracing::warn!(%error, "the provider rejected an authorization code");
-            refused("The provider rejected the sign-in. Sign in again.")
-        })?;
+        let answer = answer.map_err(|error| no_token(&error))?;
         let token = answer.id_token().ok_or_else(|| {
             refused(
                 "The provider returned no ID token. Ask the operator of the portal to check the \
@@ -223,61 +247,57 @@ fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     if in_body_alone { AuthType::RequestBody } else { AuthType::BasicAuth }
 }
 
-/// The claims of a token with a checked signature.
-fn payload(token: &str) -> Option<Map<String, Value>> {
-    let payload = token.split('.').nth(1)?;
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
-}
-
-/// Adds the claims of the userinfo endpoint. The address and its verification must be from the same
-/// source. A verification in the ID token is not valid for an address of the userinfo endpoint, or
-/// the reverse.
-fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
-    match claims.get("email") {
-        None => drop(claims.remove("email_verified")),
-        Some(email) if said.get("email") != Some(email) => drop(said.remove("email_verified")),
-        Some(_) => {}
-    }
-    for (claim, value) in said {
-        claims.entry(claim).or_insert(value);
-    }
-}
-
-/// The user of the claims, with the names in Kubernetes.
-fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity, Problem> {
-    let claim = &oidc.username_claim;
-    let login = claims.get(claim).and_then(Value::as_str).unwrap_or_default();
-    if claim == "email"
-        && claims.get("email_verified").is_some_and(|verified| *verified != Value::Bool(true))
-    {
-        return Err(refused(
-            "The provider has not verified your email address. Verify the address, and sign in \
-             again.",
-        ));
-    }
-    let username = format!("{}{login}", oidc.username_prefix);
-    if login.is_empty() || !may_be_named(&username) {
-        let detail = format!("The provider returned no valid username in the claim {claim}.");
-        return Err(refused(&detail));
-    }
-    let groups = match claims.get(&oidc.groups_claim) {
-        Some(Value::Array(groups)) => groups.iter().filter_map(Value::as_str).collect(),
-        Some(Value::String(group)) => vec![group.as_str()],
-        _ => Vec::new(),
-    };
-    let named = groups
-        .iter()
-        .filter(|group| !group.is_empty())
-        .map(|group| format!("{}{group}", oidc.groups_prefix));
-    // The provider must not assign Kubernetes' own groups: one of them has all rights.
-    let mut groups: Vec<String> = named.filter(|group| may_be_named(group)).collect();
-    groups.sort_unstable();
-    groups.dedup();
-    Ok(Identity { username, login: login.to_owned(), groups })
-}
-
 fn refused(detail: &str) -> Problem {
     Problem::forbidden(detail)
+}
+
+/// The problem of a code for which there is no token.
+fn no_token<E, T>(error: &RequestTokenError<E, T>) -> Problem
+where
+    E: std::error::Error + 'static,
+    T: ErrorResponse + 'static,
+{
+    match error {
+        RequestTokenError::Request(error) => unavailable(error),
+        RequestTokenError::Parse(error, body) => {
+            // The error itself may have the token.
+            let field = error.path().to_string();
+            tracing::warn!(field, "the provider's token response could not be read");
+            unreadable_response(body)
+        }
+        error => {
+            tracing::warn!(%error, "the provider rejected an authorization code");
+            refused("The provider rejected the sign-in. Sign in again.")
+        }
+    }
+}
+
+/// The issuer in the provider's description, if it is not the configured one.
+fn stated_issuer(error: &DiscoveryError<http_client::Error>) -> Option<&str> {
+    let DiscoveryError::Validation(message) = error else { return None };
+    message.strip_prefix("unexpected issuer URI `")?.split('`').next()
+}
+
+/// The problem of a provider without a usable description.
+fn undescribed(oidc: &config::Oidc, error: &DiscoveryError<http_client::Error>) -> Problem {
+    let issuer = &oidc.issuer;
+    if let Some(stated) = stated_issuer(error) {
+        tracing::error!(issuer, stated, "--oidc-issuer is not the issuer that the provider states");
+        let detail = format!(
+            "The sign-in is configured incorrectly: the issuer of the provider is {stated}, and \
+             --oidc-issuer is {issuer}. Ask the operator of the portal to correct --oidc-issuer."
+        );
+        return Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, detail);
+    }
+    if matches!(error, DiscoveryError::Response(http::StatusCode::NOT_FOUND, ..)) {
+        tracing::error!(issuer, "there is no OpenID provider at --oidc-issuer");
+        let detail = format!(
+            "There is no OpenID provider at {issuer}. Ask the operator of the portal to check \
+             --oidc-issuer."
+        );
+        return Problem::new(http::StatusCode::BAD_GATEWAY, detail);
+    }
+    unavailable(error)
 }
 
 fn unavailable(error: &dyn std::error::Error) -> Problem {
@@ -286,79 +306,4 @@ fn unavailable(error: &dyn std::error::Error) -> Problem {
         http::StatusCode::BAD_GATEWAY,
         "The sign-in provider does not respond as expected. Try again in a moment.",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use serde_json::json;
-
-    use super::*;
-
-    fn oidc() -> config::Oidc {
-        config::Oidc {
-            issuer: "https://id.example.org".into(),
-            client_id: "portal".into(),
-            client_secret: None,
-            scopes: Vec::new(),
-            username_claim: "email".into(),
-            groups_claim: "groups".into(),
-            username_prefix: String::new(),
-            prefix_is_chosen: false,
-            groups_prefix: String::new(),
-            ca: None,
-            session_keys: Vec::new(),
-            session_ttl: Duration::from_hours(1),
-        }
-    }
-
-    fn read_identity(claims: &Value) -> Result<Identity, Problem> {
-        identity(&oidc(), claims.as_object().unwrap())
-    }
-
-    #[test]
-    fn system_users_and_groups_are_rejected() {
-        let ada = read_identity(
-            &json!({"email": "ada@acme.io", "groups": ["team", "system:masters", "", 3, "a\nb"]}),
-        )
-        .unwrap();
-        assert_eq!((ada.username.as_str(), ada.groups), ("ada@acme.io", vec!["team".to_owned()]));
-        for email in ["system:admin", "", "a\r\nImpersonate-Group: system:masters", " ada"] {
-            assert!(read_identity(&json!({"email": email})).is_err(), "{email}");
-        }
-        let mut prefixed = oidc();
-        prefixed.groups_prefix = "oidc:".into();
-        let all = json!({"email": "ada@acme.io", "groups": "system:masters"});
-        let ada = identity(&prefixed, all.as_object().unwrap()).unwrap();
-        assert_eq!(ada.groups, ["oidc:system:masters"], "the prefixed group has no rights");
-    }
-
-    #[test]
-    fn verification_counts_for_the_address_of_its_own_source() {
-        let bob = |verified: bool| json!({"email": "bob@acme.io", "email_verified": verified});
-        for (token, apart, fits) in [
-            (json!({"email_verified": true}), bob(false), false),
-            (json!({"email_verified": true}), json!({"email": "bob@acme.io"}), true),
-            (json!({"email_verified": false}), bob(true), true),
-            (json!({"email": "ada@acme.io"}), bob(false), true),
-            (json!({"email": "bob@acme.io"}), bob(false), false),
-            (json!({"email": "bob@acme.io", "email_verified": true}), bob(false), true),
-        ] {
-            let mut claims = token.as_object().unwrap().clone();
-            complete(&mut claims, apart.as_object().unwrap().clone());
-            assert_eq!(identity(&oidc(), &claims).is_ok(), fits, "{token} {apart}");
-        }
-    }
-
-    #[test]
-    fn unverified_address_belongs_to_no_user() {
-        for (verified, fits) in
-            [(json!(true), true), (json!(false), false), (json!("false"), false)]
-        {
-            assert_eq!(
-                read_identity(&json!({"email": "ada@acme.io", "email_verified": verified})).is_ok(),
-                fits
-            );
-        }
-    }
 }

@@ -93,6 +93,7 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(legacy_api::workspaces::list, legacy_api::workspaces::create))
         .routes(routes!(legacy_api::workspaces::delete))
         .routes(routes!(legacy_api::environments::create))
+        .routes(routes!(legacy_api::environments::create_without_slash))
         .routes(routes!(legacy_api::status::status))
         .routes(routes!(legacy_api::stockpools::health))
         .routes(routes!(legacy_api::stockpools::list, legacy_api::stockpools::create))

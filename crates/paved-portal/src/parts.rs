@@ -8,6 +8,7 @@ use super::Portal;
 use super::api::environments::Environments;
 use super::api::kinds::Kinds;
 use super::api::write::Writer;
+use super::bodies::Bodies;
 use super::clients::Clients;
 use super::health::Health;
 use super::limits::Limits;
@@ -32,6 +33,12 @@ impl FromRef<Portal> for Limits {
 impl FromRef<Portal> for Namespaces {
     fn from_ref(portal: &Portal) -> Self {
         portal.namespaces.clone()
+    }
+}
+
+impl FromRef<Portal> for Arc<Bodies> {
+    fn from_ref(portal: &Portal) -> Self {
+        Self::clone(&portal.bodies)
     }
 }
 
@@ -68,6 +75,7 @@ impl FromRef<Portal> for Writer {
 impl FromRef<Portal> for Kinds {
     fn from_ref(portal: &Portal) -> Self {
         Self {
+            clients: portal.clients.clone(),
             catalog: Arc::clone(&portal.catalog),
             access: Arc::clone(&portal.access),
             namespaces: portal.namespaces.clone(),

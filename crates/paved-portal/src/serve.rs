@@ -26,6 +26,9 @@ use timeouts::Timed;
 /// The maximum size of a request's head, in bytes.
 const LARGEST: usize = 64 * 1024;
 
+/// The maximum number of bytes of bodies that an HTTP/2 connection holds before a handler reads them.
+const UNREAD: u32 = 64 * 1024;
+
 /// A bound address.
 pub(super) struct Listener {
     bound: TcpListener,
@@ -136,6 +139,8 @@ fn limit(builder: &mut Builder<TokioExecutor>, limits: &Limits) {
         .timer(TokioTimer::new())
         .keep_alive_interval(head)
         .max_concurrent_streams(256)
+        .initial_stream_window_size(UNREAD)
+        .initial_connection_window_size(UNREAD)
         .max_header_list_size(64 * 1024);
 }
 

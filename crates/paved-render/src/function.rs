@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
 
-use crate::Written;
 use crate::redact::{as_written, fatal_violation};
+use crate::{Written, regions};
 
 /// Advice for a GPU workspace without an allowed network.
 pub const CLOSED: &str = "SSH is closed, because no network is allowed. Add networks to \
@@ -45,12 +45,35 @@ pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String
     if messages.is_empty() { None } else { Some(messages.join("; also ")) }
 }
 
-/// Advice for the user of a valid environment.
-pub fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
-    let kind = world.composite()["kind"].as_str().unwrap_or_default();
-    let slots = &response.desired.as_ref()?.resources;
-    let is_closed = is_closed_to_ssh(kind, slots.keys().map(String::as_str));
-    (!slots.is_empty() && is_closed).then_some(CLOSED)
+/// Advice for a GPU workspace without a key.
+pub const NO_KEY: &str = "No SSH key: you will connect by Session Manager. Add your key to \
+                          spec.parameters.sshPublicKeys before the machine is created, because \
+                          keys cannot be changed later";
+
+/// Advice for the user of a valid environment: about its access, and about unknown regions in its
+/// spec and in the Settings.
+pub fn advice(world: &World, input: &Value, response: &RunFunctionResponse) -> Vec<String> {
+    let composite = world.composite();
+    let kind = composite["kind"].as_str().unwrap_or_default();
+    let mut advice = regions::in_spec(kind, &composite["spec"]);
+    advice.extend(regions::in_settings(input));
+    let slots = response.desired.iter().flat_map(|desired| desired.resources.keys());
+    let slots: Vec<&str> = slots.map(String::as_str).collect();
+    if slots.is_empty() {
+        return advice;
+    }
+    if is_closed_to_ssh(kind, slots.iter().copied()) {
+        advice.push(CLOSED.to_owned());
+    }
+    advice.extend(no_key(kind, &composite["spec"]).map(str::to_owned));
+    advice
+}
+
+/// Advice for the spec of a GPU workspace without a key.
+pub fn no_key(kind: &str, spec: &Value) -> Option<&'static str> {
+    let keys = spec["parameters"]["sshPublicKeys"].as_array();
+    let is_workspace = kind.trim_end_matches("Claim") == "GpuDevWorkspace";
+    (is_workspace && keys.is_none_or(Vec::is_empty)).then_some(NO_KEY)
 }
 
 /// Whether the function rejects the Settings, which belong to the platform team.

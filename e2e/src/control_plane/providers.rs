@@ -1,4 +1,5 @@
-//! provider-kubernetes and provider-helm: the real programs, each with its own service account.
+//! provider-kubernetes and provider-helm: the real programs, each with its own service account. For
+//! one scenario, the real provider-sql too.
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
@@ -7,11 +8,13 @@ use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
 use tokio::time::sleep;
+use xtask::tools;
 
 use super::{
     NAMESPACE,
     cluster::Cluster,
     ports,
+    postgres::Postgres,
     process::Program,
     proxy::Proxy,
     runtime::{Runtime, container},
@@ -51,6 +54,62 @@ pub async fn start(
         workdir.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;
     }
     workdir.tell("provider-kubernetes, provider-helm", start);
+    Ok(())
+}
+
+/// The login of provider-sql on its PostgreSQL server.
+pub const SQL_ADMINISTRATOR: &str = "crossplane";
+
+/// Starts the real provider-sql with the service account of the fake providers, which has the same
+/// rights on its kinds. Its login on the server is [`SQL_ADMINISTRATOR`], and its provider configs
+/// are named `default`. The server has no TLS.
+pub async fn start_sql(
+    workdir: &Arc<Workdir>,
+    cluster: &Cluster,
+    postgres: &Postgres,
+) -> Result<()> {
+    let start = Instant::now();
+    let password = postgres.administrator(SQL_ADMINISTRATOR).await?;
+    let secret = "postgresql";
+    let config = |group: &str, kind: &str| -> Value {
+        json!({
+            "apiVersion": format!("{group}/v1alpha1"),
+            "kind": kind,
+            "metadata": {"name": "default"},
+            "spec": {
+                "defaultDatabase": "postgres",
+                "sslMode": "disable",
+                "credentials": {
+                    "source": "PostgreSQLConnectionSecret",
+                    "connectionSecretRef": {"namespace": NAMESPACE, "name": secret},
+                },
+            },
+        })
+    };
+    let credentials = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": secret, "namespace": NAMESPACE},
+        "stringData": {
+            "endpoint": "127.0.0.1",
+            "port": postgres.port.to_string(),
+            "username": SQL_ADMINISTRATOR,
+            "password": password,
+        },
+    });
+    let configs = [
+        credentials,
+        config("postgresql.sql.crossplane.io", "ProviderConfig"),
+        config("postgresql.sql.m.crossplane.io", "ClusterProviderConfig"),
+    ];
+    cluster.apply(&configs).await?;
+    let account = cluster.account(NAMESPACE, "fake-providers").await?;
+    let path = tokio::task::spawn_blocking(|| tools::path(&tools::PROVIDER_SQL)).await??;
+    let program = Program::new("provider-sql", &path)
+        .args([POLL, "--metrics-bind-address=0"])
+        .env("KUBECONFIG", account.display().to_string());
+    workdir.start(program)?;
+    workdir.tell("provider-sql", start);
     Ok(())
 }
 

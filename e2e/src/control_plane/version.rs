@@ -1,11 +1,11 @@
-//! The supported versions of Crossplane, and their differences.
+//! The supported versions of Crossplane and Kubernetes, and their differences.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use function_paved_road::apis::Flavour;
 use xtask::guide::{self, OPERATIONS};
-use xtask::tools::{self, Tool};
+use xtask::tools::{self, Kubernetes, Tool};
 
 /// The beginning of the command that installs Crossplane in the operator's guide.
 const INSTALLING: &str = "helm upgrade --install crossplane crossplane-stable/crossplane ";
@@ -73,6 +73,36 @@ impl CoreVersion {
     }
 }
 
+/// The version of Kubernetes in a control plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum KubernetesVersion {
+    /// The newest version.
+    #[value(name = "1.37")]
+    V1_37,
+    /// The version before.
+    #[value(name = "1.36")]
+    V1_36,
+    /// The oldest version that Kubernetes supports.
+    #[value(name = "1.35")]
+    V1_35,
+    /// The version of every run.
+    #[default]
+    #[value(name = "1.34")]
+    V1_34,
+}
+
+impl KubernetesVersion {
+    /// Its programs.
+    pub(super) fn tools(self) -> &'static Kubernetes {
+        match self {
+            Self::V1_37 => &tools::KUBERNETES_1_37,
+            Self::V1_36 => &tools::KUBERNETES_1_36,
+            Self::V1_35 => &tools::KUBERNETES_1_35,
+            Self::V1_34 => &tools::KUBERNETES,
+        }
+    }
+}
+
 /// The Helm flags with which a guide installs Crossplane's chart, split as by a shell.
 fn flags(guide: &str) -> Option<Vec<String>> {
     let (_, command) = guide.split_once(INSTALLING)?;
@@ -99,11 +129,29 @@ mod tests {
     }
 
     #[test]
-    fn a_core_is_called_by_the_version_of_its_tool() {
+    fn version_is_called_by_that_of_its_tool() {
         for core in CoreVersion::value_variants() {
             let name = core.to_possible_value().unwrap().get_name().to_owned();
             let version = core.tool(false).version;
             assert!(version.starts_with(&format!("v{name}.")), "{version} is called {name}");
         }
+        for kubernetes in KubernetesVersion::value_variants() {
+            let name = kubernetes.to_possible_value().unwrap().get_name().to_owned();
+            let version = kubernetes.tools().api_server.version;
+            assert!(version.starts_with(&format!("v{name}.")), "{version} is called {name}");
+        }
+    }
+
+    #[test]
+    fn versions_of_the_flags_are_those_of_the_list() {
+        let minor = |program: &str| xtask::versions::read().unwrap().minor(program, None).unwrap();
+        let names = |values: Vec<Option<clap::builder::PossibleValue>>| -> Vec<String> {
+            values.into_iter().map(|value| value.unwrap().get_name().to_owned()).collect()
+        };
+        let core = CoreVersion::value_variants().iter().map(ValueEnum::to_possible_value);
+        assert_eq!(names(core.collect()), minor("Crossplane"));
+        let kubernetes = KubernetesVersion::value_variants().iter();
+        let kubernetes = kubernetes.map(ValueEnum::to_possible_value);
+        assert_eq!(names(kubernetes.collect()), minor("Kubernetes"));
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use xtask::tools::{self, Tool};
+use xtask::tools::{self, Kubernetes, Tool};
 
 use super::process::{Process, Program};
 
@@ -45,13 +45,13 @@ pub struct Tools {
 
 impl Tools {
     /// Builds missing programs, which takes minutes the first time.
-    pub fn ensure(core: &Tool) -> Result<Self> {
+    pub fn ensure(core: &Tool, kubernetes: &Kubernetes) -> Result<Self> {
         Ok(Self {
             etcd: tools::path(&tools::ETCD)?,
-            api_server: tools::path(&tools::API_SERVER)?,
-            controller_manager: tools::path(&tools::CONTROLLER_MANAGER)?,
-            scheduler: tools::path(&tools::SCHEDULER)?,
-            kubectl: tools::path(&tools::KUBECTL)?,
+            api_server: tools::path(&kubernetes.api_server)?,
+            controller_manager: tools::path(&kubernetes.controller_manager)?,
+            scheduler: tools::path(&kubernetes.scheduler)?,
+            kubectl: tools::path(&kubernetes.kubectl)?,
             kwok: tools::path(&tools::KWOK)?,
             core: tools::path(core)?,
             cli: tools::path(&tools::CLI)?,
@@ -66,11 +66,11 @@ impl Tools {
 impl Workdir {
     /// Creates an empty folder in the system's folder for temporary files. Unless `quiet`, prints a
     /// line per component. With `keep`, drop leaves the folder.
-    pub fn new(core: &Tool, quiet: bool, keep: bool) -> Result<Self> {
+    pub fn new(core: &Tool, kubernetes: &Kubernetes, quiet: bool, keep: bool) -> Result<Self> {
         let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
         folder.disable_cleanup(keep);
         std::fs::create_dir(folder.path().join("logs"))?;
-        let tools = Tools::ensure(core)?;
+        let tools = Tools::ensure(core, kubernetes)?;
         Ok(Self { tools, processes: Mutex::default(), folder, start: Instant::now(), quiet, keep })
     }
 

@@ -72,7 +72,7 @@ impl Outside for Postgres {
 
     async fn update(&self, resource: &mut Resource, _: &Rule) -> Result<(), Trouble> {
         match resource.text("/kind") {
-            "Role" => self.update_role(resource).await.map_err(doing("cannot alter role")),
+            "Role" => self.update_role(resource).await.map_err(doing("cannot update role")),
             "Database" => {
                 self.update_database(resource).await.map_err(doing("cannot alter database"))
             }
@@ -125,13 +125,11 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The server's message, as Go's driver formats it.
+/// The server's message and its code, as Go's driver formats them.
 fn refused(error: &tokio_postgres::Error) -> Trouble {
-    Trouble::Refused(
-        error
-            .as_db_error()
-            .map_or_else(|| error.to_string(), |said| format!("pq: {}", said.message())),
-    )
+    let said = error.as_db_error();
+    let said = said.map(|said| format!("pq: {} ({})", said.message(), said.code().code()));
+    Trouble::Refused(said.unwrap_or_else(|| error.to_string()))
 }
 
 fn doing(what: &'static str) -> impl Fn(Trouble) -> Trouble {

@@ -22,6 +22,8 @@ use crate::paved::{Paved, address};
 
 const API: &str = "gpu-workspace";
 
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
 /// A workspace with its own name, as a claim or as a namespaced composite.
@@ -111,7 +113,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(fixture: Fixtu
         let object: Value = serde_json::from_str(&json.told)?;
         ensure!(object["status"]["phase"] == "Ready", "{object}");
         paved
-            .run(&["delete", &address, "--wait", "--timeout", "8m"])
+            .run(&["delete", &address, "--yes", "--wait", "--timeout", "8m"])
             .await?
             .is(0, &["deleted after"])?;
         ensure!(ada.found().await?.is_none(), "it is reported as deleted, but exists");
@@ -304,6 +306,38 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(
         .is(0, &["+     - 198.51.100.0/24", "configured"])
 }
 
+pub(super) async fn kubectl_fields_follow_paved_apply(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    in_each_flavour(&fixture, async |flavour| {
+        let change = json!({"metadata": {"labels": {"team": "vision"}},
+            "spec": {"lifecycle": {"ttl": "8h", "onExpiry": "Delete"},
+                "parameters": {"allowedCidrs": ["0.0.0.0/0"]}}});
+        let with = workspace(&fixture, flavour, "lin", change)?;
+        let change = json!({"spec": {"parameters": {"allowedCidrs": null}}});
+        let without = workspace(&fixture, flavour, "lin", change)?;
+        // `apply` is `kubectl apply`.
+        with.apply().await?;
+        paved.apply(&with, &[]).await?.is(0, &["unchanged", "takes over the fields"])?;
+        let dry_run = ["--dry-run=server"];
+        paved.apply(&without, &dry_run).await?.is(0, &["configured (server dry run)"])?;
+        paved.apply(&without, &[]).await?.is(0, &["configured"])?;
+        paved.apply(&without, &[]).await?.is(0, &["unchanged"])?;
+        let found = with.found().await?.context("the workspace is gone")?;
+        for field in ["/spec/parameters/allowedCidrs", "/spec/lifecycle", "/metadata/labels/team"] {
+            ensure!(found.pointer(field).is_none(), "{field} stays: {found}");
+        }
+        let last = &found["metadata"]["annotations"][LAST_APPLIED];
+        ensure!(last.is_null(), "kubectl's annotation stays: {last}");
+        // The same without an apply of the first file.
+        with.apply().await?;
+        paved.apply(&without, &[]).await?.is(0, &["configured"])?;
+        let found = with.found().await?.context("the workspace is gone")?;
+        ensure!(found["spec"]["parameters"]["allowedCidrs"].is_null(), "it stays: {found}");
+        Ok(())
+    })
+    .await
+}
+
 pub(super) async fn two_pipelines_may_apply_at_once(fixture: Fixture) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     in_each_flavour(&fixture, async |flavour| {
@@ -325,9 +359,9 @@ pub(super) async fn denied_user_gets_the_reason(fixture: Fixture) -> Result<()> 
     viewer.apply(&ada, &[]).await?.is(6, &["you may not apply"])?;
     paved.apply(&ada, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
     viewer.run(&["wait", ada.name()]).await?.is(0, &["is ready"])?;
-    viewer.run(&["delete", ada.name()]).await?.is(6, &["you may not delete"])?;
+    viewer.run(&["delete", ada.name(), "--yes"]).await?.is(6, &["you may not delete"])?;
     paved
-        .run(&["delete", ada.name(), "--wait"])
+        .run(&["delete", ada.name(), "--yes", "--wait"])
         .await?
         .is(0, &["you may not read its resources", "deleted after"])
 }
@@ -378,7 +412,8 @@ pub(super) async fn blocked_deletion_names_the_blocker(fixture: Fixture) -> Resu
         .await?;
         let address = address(&held);
         let words = ["timed out", "instance (Instance", "termination protection"];
-        operator.run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
+        let deletes = ["delete", &address, "--yes", "--wait", "--timeout", "20s"];
+        operator.run(&deletes).await?.is(5, &words)?;
         no_rule(&fixture).await?;
         paved
             .run(&["wait", &address, "--for=deleted", "--timeout", "8m"])

@@ -35,7 +35,7 @@ async fn come_and_go(fixture: &Fixture) -> Result<()> {
     });
     let environments = try_join_all(ready).await?;
     let gone = environments.iter().zip(APIS).map(async |(environment, api)| {
-        let usages = deletion::usages(api.info().name, Flavour::Claims);
+        let usages = deletion::usages(api.info().name);
         deletion::goes_by_its_usages(fixture, environment, &usages).await
     });
     try_join_all(gone).await?;

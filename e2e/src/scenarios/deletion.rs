@@ -34,7 +34,7 @@ pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Resu
         try_join(fixture.shared_examples(), fixture.shared_clusters()).await?;
     let examples = examples.iter().map(async |(api, flavour, environment)| {
         let traces = Leftovers::from_environment(environment).await?;
-        let usages = usages(api.info().name, *flavour);
+        let usages = usages(api.info().name);
         let goes = goes_by_its_usages(&fixture, environment, &usages);
         if api.info().name == "unified-environment" {
             files_go_with_their_site(environment).await?;
@@ -45,7 +45,7 @@ pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Resu
         }
         anyhow::Ok(traces)
     });
-    let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
+    let clusters = clusters.iter().map(async |(cluster, _, environment)| {
         let has_app = *cluster == "eks";
         if has_app {
             ensure!(
@@ -54,7 +54,7 @@ pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Resu
             );
         }
         let traces = Leftovers::from_environment(environment).await?;
-        goes_by_its_usages(&fixture, environment, &usages(cluster, *flavour)).await?;
+        goes_by_its_usages(&fixture, environment, &usages(cluster)).await?;
         if has_app {
             let left = fixture.app_inside(environment).await?;
             ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");

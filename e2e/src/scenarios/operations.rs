@@ -78,7 +78,7 @@ impl Team {
     /// Pushes both releases to the registry.
     async fn with(fixture: &Fixture) -> Result<Self> {
         let plane = fixture.plane.clone();
-        packages::providers(plane.workdir(), &plane.registry).await?;
+        packages::providers(plane.workdir(), &plane.registry, false).await?;
         packages::ours(plane.workdir(), &plane.registry, &Args::default(), None).await?;
         upgrade::publish(&plane).await?;
         let later = upgrade::function(&plane, 1).await?;

@@ -134,7 +134,7 @@ pub async fn a_grant_hangs_without_its_database(bench: &Bench) {
             &grant,
             "Synced",
             "False",
-            r#"observe failed: cannot select grant: pq: database "sql-hung-db" does not exist"#,
+            r#"observe failed: cannot select grant: pq: database "sql-hung-db" does not exist (3D000)"#,
         )
         .await;
     bench.patch(&grant, json!({"metadata": {"finalizers": null}})).await;

@@ -30,7 +30,7 @@ pub(super) enum Source {
 }
 
 /// The function's rejection, and its notes for the user.
-type Rejection = (Vec<String>, Option<&'static str>);
+type Rejection = (Vec<String>, Vec<String>);
 
 impl Source {
     /// Finds the source of each step: the named files, or else the cluster. A source that cannot be
@@ -111,8 +111,10 @@ impl Source {
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
             return Ok(Rejection::default());
         }
-        let advice = function::advice(&subject.world, &response)
-            .filter(|_| !matches!(self, Self::Unknown(_)));
+        let advice = match self {
+            Self::Unknown(_) => Vec::new(),
+            _ => function::advice(&subject.world, &subject.step.input, &response),
+        };
         let fatal =
             response.results.into_iter().filter(|result| result.severity() == Severity::Fatal);
         Ok((fatal.map(|result| result.message).collect(), advice))
@@ -143,7 +145,7 @@ pub(super) fn check(
         }
     };
     let new: Vec<String> = after.into_iter().filter(|refusal| !before.contains(refusal)).collect();
-    if let Some(advice) = advice.filter(|_| new.is_empty()) {
+    for advice in advice.iter().filter(|_| new.is_empty()) {
         writeln!(console.err, "note: {}: {advice}", step.title())?;
     }
     if new.is_empty() {

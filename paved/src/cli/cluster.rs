@@ -56,7 +56,7 @@ pub(crate) enum Listing {
     Json,
     /// The same objects in YAML.
     Yaml,
-    /// `kind.group/name`, one line for each environment.
+    /// `kind.group/name`, one line for each environment. With -A or -n, with the namespace.
     Name,
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use function_paved_road::lifecycle::Span;
 use jiff::Timestamp;
+use paved_client::cluster::{InvalidSelector, Selector};
 
 use super::{Access, Patience};
 
@@ -36,14 +37,15 @@ Exit codes:
 
 pub(super) const STOP_HELP: &str = "\
 A stop keeps disks and databases, but not an instance store. If one of the named environments cannot
-be stopped, none is stopped. With --select, a note names each environment that cannot be stopped. If
-the API server rejects one stop, the other environments are still stopped.
+be stopped, none is stopped. With --select or --all, a note names each environment that cannot be
+stopped. If the API server rejects one stop, the other environments are still stopped.
 
 Examples:
   paved stop ada                              stop an environment
   paved stop ada gpuws/grace                  stop several environments
   paved stop --select team=vision             stop all environments with a label
   paved stop --select team=vision -A          in all namespaces
+  paved stop --all                            stop all environments of the namespace
 
 Exit codes:
   0    done, or the environments are stopped already
@@ -112,15 +114,20 @@ pub(crate) struct Keep {
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
     /// Environments: NAME, or KIND/NAME if a name is ambiguous.
-    #[arg(value_name = "NAME", required_unless_present = "select")]
+    #[arg(value_name = "NAME", required_unless_present_any = ["select", "all"])]
     pub(crate) names: Vec<String>,
 
     /// Stop all environments with these labels, for example team=vision,stage!=prod.
-    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "names")]
-    pub(crate) select: Option<String>,
+    #[arg(short = 'l', long, value_name = "LABELS", value_parser = selector,
+        conflicts_with = "names")]
+    pub(crate) select: Option<Selector>,
+
+    /// Stop all environments of the namespace.
+    #[arg(long, conflicts_with_all = ["names", "select"])]
+    pub(crate) all: bool,
 
     /// Select environments in all namespaces.
-    #[arg(short = 'A', long, requires = "select", conflicts_with_all = ["names", "namespace"])]
+    #[arg(short = 'A', long, conflicts_with_all = ["names", "namespace"])]
     pub(crate) all_namespaces: bool,
 
     #[command(flatten)]
@@ -161,6 +168,13 @@ pub(super) fn finite_span(text: &str) -> Result<Span, &'static str> {
         }
         Ok(span) => Ok(span),
     }
+}
+
+fn selector(text: &str) -> Result<Selector, String> {
+    text.parse().map_err(|error| match error {
+        InvalidSelector::Empty => format!("{error}. Use --select LABEL=VALUE, or --all"),
+        _ => error.to_string(),
+    })
 }
 
 fn time(text: &str) -> Result<Timestamp, &'static str> {

@@ -1,30 +1,21 @@
 //! Clusters of clouds. The cloud's own command line supplies the credentials at each call, so no
 //! secret is written.
 
-use function_paved_road::catalog::aws::PARTITIONS;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::Target;
+use super::{Target, endpoint};
 use crate::failure::Failure;
 use crate::style::harmless_name;
 
 /// The Azure application ID of AKS, for tokens. It is the same in all tenants.
 const AKS: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
 
-/// The address and certificate authority of a cloud's cluster. The address comes from the status,
-/// which users cannot write. The caller's own token is sent there, so a Secret that names another
-/// host is rejected.
-pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
-    let field = if target.environment.kind == "ApplicationEnvironment" {
-        "gkeEndpoint"
-    } else {
-        "endpoint"
-    };
-    let endpoint = target.field(field).filter(|endpoint| !endpoint.is_empty());
-    let endpoint = endpoint.ok_or_else(|| target.missing(field))?;
-    let server =
-        if endpoint.contains("://") { endpoint.to_owned() } else { format!("https://{endpoint}") };
+/// The address and certificate authority of a cluster in `cloud`. The caller's own token is sent to
+/// the address in the status. So an address outside of the cloud is rejected, and a Secret that
+/// names another host too.
+pub(super) fn cluster(target: &Target, cloud: &str, said: &Value) -> Result<Value, Failure> {
+    let server = server(target, cloud)?;
     let in_secret = said["server"].as_str().unwrap_or_default();
     if place(in_secret).is_none() || place(in_secret) != place(&server) {
         return Err(Failure::Provisioning {
@@ -45,6 +36,31 @@ pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
     Ok(cluster)
 }
 
+/// The address of a cluster in `cloud`, from the status.
+fn server(target: &Target, cloud: &str) -> Result<String, Failure> {
+    let field = if target.environment.kind == "ApplicationEnvironment" {
+        "gkeEndpoint"
+    } else {
+        "endpoint"
+    };
+    let address = target.field(field).filter(|address| !address.is_empty());
+    let address = address.ok_or_else(|| target.missing(field))?;
+    let server =
+        if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
+    if endpoint::of_cloud(cloud, &server).is_some() {
+        return Ok(server);
+    }
+    Err(Failure::Provisioning {
+        what: target.environment.title(),
+        message: format!(
+            "has {} in status.{field}. Allowed: {}. No entry was written, because kubectl would \
+             send your cloud token there. Ask your platform team who changed the status",
+            harmless_name(&server),
+            endpoint::allowed(cloud)
+        ),
+    })
+}
+
 /// Host and port of an `https` URL.
 fn place(url: &str) -> Option<(String, u16)> {
     let url = Url::parse(url).ok().filter(|url| url.scheme() == "https")?;
@@ -59,13 +75,21 @@ pub(super) fn gke() -> Value {
 
 /// A token from the AWS CLI, because the token in the Secret expires within minutes.
 pub(super) fn eks(target: &Target) -> Result<Value, Failure> {
-    let name = target.part("cluster").ok_or_else(|| target.missing("cluster"))?;
-    let region = target
-        .field("endpoint")
-        .and_then(region_of)
-        .ok_or_else(|| target.missing("endpoint on EKS"))?;
+    let url = endpoint::plain(&server(target, "eks")?);
+    let region = url.as_ref().and_then(endpoint::eks_region);
+    let region = region.ok_or_else(|| target.missing("endpoint on EKS"))?;
+    let name = target.part("cluster").filter(|name| is_cluster_name(name));
+    let name = name.ok_or_else(|| target.missing("valid name of the cluster"))?;
     let args = ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"];
     Ok(exec("aws", &args, "install the AWS CLI: https://aws.amazon.com/cli/"))
+}
+
+/// The names that EKS allows.
+fn is_cluster_name(name: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    name.len() <= 100
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(fit)
 }
 
 /// Credentials of the user of `az login`.
@@ -106,16 +130,9 @@ fn exec(command: &str, args: &[&str], hint: &str) -> Value {
     }})
 }
 
-/// The region in `https://ID.gr7.eu-west-1.eks.amazonaws.com`.
-fn region_of(endpoint: &str) -> Option<&str> {
-    let (before, domain) = endpoint.trim_end_matches('/').split_once(".eks.")?;
-    PARTITIONS.iter().find(|partition| partition.domain == domain)?;
-    before.rsplit('.').next().filter(|region| !region.contains('/'))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{place, region_of};
+    use super::place;
 
     #[test]
     fn place_is_host_and_port_in_any_spelling() {
@@ -128,20 +145,5 @@ mod tests {
         ] {
             assert_ne!(place(other), place("https://0a1b.eks.example"), "{other}");
         }
-    }
-
-    #[test]
-    fn endpoint_contains_the_region() {
-        assert_eq!(region_of("https://0A1B.gr7.eu-west-1.eks.amazonaws.com"), Some("eu-west-1"));
-        assert_eq!(
-            region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"),
-            Some("cn-north-1")
-        );
-        assert_eq!(
-            region_of("https://0A1B.yl4.us-iso-east-1.eks.c2s.ic.gov"),
-            Some("us-iso-east-1")
-        );
-        assert_eq!(region_of("https://203.0.113.7"), None);
-        assert_eq!(region_of("https://eu.eks.amazonaws.com"), None);
     }
 }

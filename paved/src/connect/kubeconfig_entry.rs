@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::kubeconfig::{self, Entry};
 use super::shell::quoted;
-use super::{Target, cloud_cluster, forward};
+use super::{Target, cloud_cluster, endpoint, forward};
 use crate::Console;
 use crate::cli::Connect;
 use crate::failure::Failure;
@@ -84,7 +84,7 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         _ => None,
     };
     if let Some(user) = user {
-        entry.cluster = cloud_cluster::cluster(target, &entry.cluster)?;
+        entry.cluster = cloud_cluster::cluster(target, kind(target), &entry.cluster)?;
         entry.user = user;
         return Ok((entry, None));
     }
@@ -94,6 +94,9 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
     let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;
     if endpoint.contains(&place.host()) {
         return Ok((entry, Some(place)));
+    }
+    if endpoint::plain(endpoint).is_none() {
+        return Err(target.missing("valid endpoint"));
     }
     // The certificate names the inside address, regardless of the load balancer's name.
     entry.cluster["server"] = endpoint.into();

@@ -52,7 +52,7 @@ fn environment(release: &DynamicObject) -> String {
     let namespace = release.metadata.namespace.as_deref();
     let composite = namespace.zip(label("crossplane.io/composite"));
     match claim.or(composite) {
-        Some((namespace, name)) => harmless(&format!("{namespace}/{name}")).to_string(),
+        Some((namespace, name)) => harmless(&format!("{namespace}/{name}")),
         None => full_name(release),
     }
 }

@@ -12,7 +12,7 @@ use super::packages::{self, Needed};
 use super::snapshot::{ClusterSnapshot, ListResult};
 use super::{
     apps, clusters, compositions, crossplane, paused, provider_configs, references, required_kinds,
-    settings,
+    settings, tracked,
 };
 
 /// All checks of a cluster, in the order of the installation.
@@ -40,6 +40,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all.extend(clusters::check(snapshot));
     all.extend(apps::check(snapshot));
     all.extend(paused::check(snapshot));
+    all.extend(tracked::check(snapshot));
     all
 }
 

@@ -62,7 +62,10 @@ fn policies(snapshot: &ClusterSnapshot) -> Option<Check> {
         .map(|(resource, _)| resource.as_str())
         .collect();
     Some(match open.as_slice() {
-        [] => Check::good(WHAT, "only Crossplane may bind claims and composites"),
+        [] => Check::good(
+            WHAT,
+            "only Crossplane may bind claims and composites, and write their status",
+        ),
         open => Check::bad(WHAT, format!("no policy protects {}", open.join(", ")), HELPS),
     })
 }
@@ -74,8 +77,9 @@ fn guarded(definition: &DynamicObject) -> Vec<(String, Guarded)> {
     let flavour = if claims { Flavour::Claims } else { Flavour::Namespaced };
     let group = spec["group"].as_str().unwrap_or_default();
     let of = |guarded: &Guarded| {
-        let names = if *guarded == Guarded::Claims { "claimNames" } else { "names" };
-        Some((format!("{}.{group}", spec[names]["plural"].as_str()?), *guarded))
+        let names = if guarded.is_of_claims() { "claimNames" } else { "names" };
+        let plural = spec[names]["plural"].as_str()?;
+        Some((format!("{plural}{}.{group}", guarded.subresource()), *guarded))
     };
     Guarded::for_flavour(flavour).iter().filter_map(of).collect()
 }

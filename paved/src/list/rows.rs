@@ -176,10 +176,15 @@ fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
     columns
 }
 
-/// `kind.group/name`, in kubectl's format.
-pub(crate) fn name(kind: &Kind, object: &DynamicObject) -> String {
-    let name = object.metadata.name.as_deref().unwrap_or_default();
-    format!("{}/{name}", kind.full_name().to_lowercase())
+/// `kind.group/name`, in kubectl's format. In front of it is the namespace, if the next command
+/// would otherwise look into another one.
+pub(crate) fn name(kind: &Kind, object: &DynamicObject, has_namespace: bool) -> String {
+    let (metadata, kind) = (&object.metadata, kind.full_name().to_lowercase());
+    let name = metadata.name.as_deref().unwrap_or_default();
+    match metadata.namespace.as_deref().filter(|_| has_namespace) {
+        Some(namespace) => format!("{namespace}/{kind}/{name}"),
+        None => format!("{kind}/{name}"),
+    }
 }
 
 #[cfg(test)]

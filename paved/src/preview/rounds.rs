@@ -48,7 +48,7 @@ pub(crate) fn run(
         if round == 1 {
             super::warn(subject, &response, console)?;
             known_slots(args, &shown)?;
-            if let Some(advice) = function::advice(&subject.world, &response) {
+            for advice in function::advice(&subject.world, &subject.step.input, &response) {
                 writeln!(console.err, "note: {}: {advice}", subject.title)?;
             }
         }
@@ -113,10 +113,15 @@ fn stuck(subject: &Subject) -> Failure {
         condition["message"].as_str().map(str::to_owned)
     };
     let message = message(function_paved_road::function::CONDITION).or_else(|| message("Ready"));
-    Failure::Stuck {
-        what: subject.title.clone(),
-        message: message.unwrap_or_else(|| "no more changes".to_owned()),
-    }
+    let message = message.unwrap_or_else(|| "no more changes".to_owned());
+    let message = match tree::failure(subject.world.composite()) {
+        Some(found) => {
+            let (headline, remediation) = (found.cause.headline(), found.cause.remediation());
+            format!("{headline}. {remediation} Message: {message}")
+        }
+        None => message,
+    };
+    Failure::Stuck { what: subject.title.clone(), message }
 }
 
 /// A round to print.

@@ -7,7 +7,7 @@ use crossplane::names::SLOT;
 use function_paved_road::compose::is_common;
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
-use paved_client::environment::Price;
+use paved_client::environment::{Diagnosis, Environment, Price};
 use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::Rendered;
@@ -46,10 +46,22 @@ fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result
     writeln!(out)?;
     let conditions = composite["status"]["conditions"].as_array();
     let ours = conditions.into_iter().flatten().find(|condition| condition["type"] == CONDITION);
+    if let Some(diagnosis) = failure(composite) {
+        let slot = diagnosis.slot.map(|slot| format!("{slot}: ")).unwrap_or_default();
+        writeln!(out, "│ {BOLD}{slot}{}{BOLD:#}", diagnosis.cause.headline())?;
+        writeln!(out, "│ {}", diagnosis.cause.remediation())?;
+    }
     match ours.map(|condition| text(&condition["message"])) {
         Some(message) if !message.is_empty() => writeln!(out, "│ {message}"),
         _ => Ok(()),
     }
+}
+
+/// Why an environment has failed; `None` for one that has not failed.
+pub(super) fn failure(composite: &Value) -> Option<Diagnosis> {
+    let object = serde_json::from_value(composite.clone()).ok()?;
+    let seen = Environment::from_object(&object);
+    seen.diagnosis().filter(|_| seen.mark() == paved_client::environment::Mark::Bad)
 }
 
 fn mark_of(phase: &str) -> Mark {

@@ -4,11 +4,11 @@ use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
-use paved_render::function;
 use paved_render::redact::fatal_violation;
 use paved_render::subject::kind::Target;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::{Stored, pipeline_step};
+use paved_render::{function, regions};
 use serde_json::Value;
 
 use super::{Problem, add_failure, overlap, problem, title};
@@ -109,6 +109,11 @@ impl Check<'_> {
         }
         if function::is_about_settings(&response) && (!settled || self.settings_refused) {
             return Ok(Vec::new());
+        }
+        let composite = subject.world.composite();
+        let kind = composite["kind"].as_str().unwrap_or_default();
+        for warning in regions::in_spec(kind, &composite["spec"]) {
+            tell(format!("{}: {warning}", title(self.value)), notes);
         }
         let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
         Ok(fatal.map(|result| fatal_violation(&result.message)).collect())

@@ -1,5 +1,6 @@
 //! The results for all files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -9,6 +10,7 @@ use super::classify::{self, DocumentClass};
 use super::environment::Check;
 use super::{Problem, Skipped, Valid, add_failure, problem, settings, settings_problems, title};
 use crate::Console;
+use crate::connection_secrets::{Identity, Secret, connection_secret, in_use};
 use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source, shown};
 use crate::prepare::Sources;
@@ -99,7 +101,11 @@ impl Report {
                     }
                     all
                 }
-                DocumentClass::Settings(part) => settings::check(index, &source, document, part),
+                DocumentClass::Settings(part) => {
+                    let regions = settings::regions(document, part);
+                    self.notes.extend(regions.into_iter().map(|told| format!("{name}: {told}")));
+                    settings::check(index, &source, document, part)
+                }
                 DocumentClass::Environment => {
                     check(&document.value).run(&mut self.notes, &mut self.unread, console)?
                 }
@@ -145,6 +151,26 @@ impl Report {
                 self.problems
                     .extend(own.into_iter().map(|problem| Problem { source: index, ..problem }));
                 self.sources.push(source);
+            }
+        }
+    }
+
+    /// Rejects a connection Secret that an earlier document uses too. Crossplane would write only
+    /// one of them.
+    pub(super) fn compare(&mut self) {
+        let mut users: BTreeMap<Secret, Identity> = BTreeMap::new();
+        for (index, source) in self.sources.clone().iter().enumerate() {
+            for document in &source.documents {
+                let Some((secret, user)) = connection_secret(&document.value) else { continue };
+                let other = users.entry(secret.clone()).or_insert_with(|| user.clone());
+                if *other == user {
+                    continue;
+                }
+                let violation = in_use(&secret, &format!("{} {}", other.0, other.2));
+                self.valid.retain(|valid| {
+                    valid.source != index || valid.document != title(&document.value)
+                });
+                self.problems.push(problem(index, source, document, Grade::Composition, violation));
             }
         }
     }

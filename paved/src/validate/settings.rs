@@ -6,6 +6,7 @@ use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::{Schemas, Violation};
 use paved_render::redact::redacted;
+use paved_render::regions;
 use paved_render::subject::pipeline_step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
@@ -28,19 +29,29 @@ pub(super) fn check(
     document: &Located,
     part: SettingsLocation,
 ) -> Vec<Problem> {
-    let (root, body) = match part {
+    let (root, body) = body(document, part);
+    let mut violations =
+        if matches!(part, SettingsLocation::Data) { envelope(&document.value) } else { Vec::new() };
+    violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
+    let placed = |violation| problem(index, source, document, Grade::Composition, violation);
+    violations.into_iter().map(placed).collect()
+}
+
+/// Warnings about unknown regions in the Settings of a document.
+pub(super) fn regions(document: &Located, part: SettingsLocation) -> Vec<String> {
+    regions::in_settings(body(document, part).1)
+}
+
+/// The path of the Settings in a document, and the Settings.
+fn body(document: &Located, part: SettingsLocation) -> (String, &Value) {
+    match part {
         SettingsLocation::Whole => (String::new(), &document.value),
         SettingsLocation::Data => ("data".to_owned(), &document.value["data"]),
         SettingsLocation::Input(step) => (
             format!("spec.pipeline[{step}].input"),
             &document.value["spec"]["pipeline"][step]["input"],
         ),
-    };
-    let mut violations =
-        if matches!(part, SettingsLocation::Data) { envelope(&document.value) } else { Vec::new() };
-    violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
-    let placed = |violation| problem(index, source, document, Grade::Composition, violation);
-    violations.into_iter().map(placed).collect()
+    }
 }
 
 /// Errors in an EnvironmentConfig around its data.

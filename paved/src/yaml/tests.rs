@@ -223,7 +223,7 @@ fn kubectl(program: &std::path::Path, body: &str) -> Option<Value> {
 /// Skipped if kubectl is not built.
 #[test]
 fn kubectl_reads_scalars_as_the_table_says() {
-    let Some(program) = xtask::tools::built(&xtask::tools::KUBECTL) else { return };
+    let Some(program) = xtask::tools::built(&xtask::tools::KUBERNETES.kubectl) else { return };
     let rows = table();
     let (values, refused): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
         rows.iter().partition(|row| row.value.is_some());

@@ -407,9 +407,25 @@ async fn lists_come_in_pages_and_by_labels() {
     let odd =
         portal.get("ada", "/api/v1/environments?labelSelector=odd%3Dtrue,owner%3Dada").await.json();
     assert_eq!(all(&odd), ["pool-1", "pool-3"]);
-    for wrong in
-        ["limit=0", "limit=501", "limit=x", "continue=%21", "labelSelector=odd", "kind=nothing"]
-    {
+    let even =
+        portal.get("ada", "/api/v1/environments?labelSelector=odd%20in%20(false),!none").await;
+    assert_eq!(all(&even.json()), ["pool-0", "pool-2", "pool-4"]);
+    for empty in ["", "%20", ",", ",%20,"] {
+        let path = format!("/api/v1/environments?labelSelector={empty}");
+        let refused = portal.get("ada", &path).await;
+        assert!(refused.status.is_client_error(), "{empty}: {:?}", refused.body);
+        let told = refused.json().to_string();
+        assert!(told.contains("Use LABEL=VALUE, or leave the"), "{told}");
+    }
+    for wrong in [
+        "limit=0",
+        "limit=501",
+        "limit=x",
+        "continue=%21",
+        "labelSelector=odd!%3D",
+        "labelSelector=odd,",
+        "kind=nothing",
+    ] {
         let refused = portal.get("ada", &format!("/api/v1/environments?{wrong}")).await;
         assert!(refused.status.is_client_error(), "{wrong}: {:?}", refused.body);
     }

@@ -110,6 +110,85 @@ async fn change_over_the_budget_is_rejected_if_it_raises_the_price() {
     assert_eq!(cluster.get(&render).unwrap()["spec"]["replicas"], 3);
 }
 
+/// The function's check comes before the API server: the schema in this cluster has only a maximum.
+#[tokio::test]
+async fn environment_that_the_function_rejects_is_not_created() {
+    let (cluster, portal) = world().await;
+    let mut wrong = pool("spare", "g1.1", 1);
+    wrong["spec"]["memory"] = json!("0");
+    for query in ["", "?dryRun=true", "?skipCheck=false"] {
+        let refused = portal.json("POST", "ada", &format!("{ALL}{query}"), &wrong).await;
+        let problem = refused.json();
+        assert_eq!(refused.status, 422, "{query}: {problem}");
+        assert_eq!(problem["errors"][0]["field"], "spec.memory", "{problem}");
+        let preview = portal.json("POST", "ada", "/api/v1/preview", &wrong).await.json();
+        assert_eq!(problem["errors"], preview["errors"], "as in the preview");
+    }
+    assert!(cluster.paths("/spare").is_empty());
+    let anyway = portal.json("POST", "ada", &format!("{ALL}?skipCheck=true"), &wrong).await;
+    assert_eq!(anyway.status, 201, "{:?}", anyway.body);
+    // The budget still counts.
+    let mut costly = pool("costly", "g1.1", 9);
+    costly["spec"]["memory"] = json!("0");
+    for (body, status) in [(costly, 201), (pool("c", "g1.1", 9), 422)] {
+        let answer = portal.json("POST", "ada", &format!("{ALL}?skipCheck=true"), &body).await;
+        assert_eq!(answer.status, status, "a rejected document has no price: {:?}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn change_that_the_function_rejects_is_not_made() {
+    let (cluster, portal) = world().await;
+    let render = at("stockpools", "team-vision", "render");
+    let wrong = json!({"spec": {"memory": "0"}});
+    let refused = portal.json("PATCH", "ada", PATH, &wrong).await;
+    let problem = refused.json();
+    assert_eq!(
+        (refused.status.as_u16(), &problem["errors"][0]["field"]),
+        (422, &json!("spec.memory"))
+    );
+    let mut whole = cluster.get(&render).unwrap();
+    whole["spec"]["memory"] = json!("0");
+    assert_eq!(portal.json("PUT", "ada", PATH, &whole).await.status, 422);
+    assert!(cluster.get(&render).unwrap()["spec"]["memory"].is_null());
+    let anyway = portal.json("PATCH", "ada", &format!("{PATH}?skipCheck=true"), &wrong).await;
+    assert_eq!(anyway.status, 200, "{:?}", anyway.body);
+    // An error that the environment already has does not prevent another change.
+    let other = portal.json("PATCH", "ada", PATH, &json!({"spec": {"replicas": 1}})).await;
+    assert_eq!(other.status, 200, "{:?}", other.body);
+    let more = portal.json("PATCH", "ada", PATH, &json!({"spec": {"specName": ""}})).await;
+    assert_eq!(more.status, 422, "{:?}", more.body);
+}
+
+#[tokio::test]
+async fn older_api_rejects_what_the_function_rejects() {
+    let (cluster, portal) = world().await;
+    let text = std::fs::read_to_string(crate::support::example("gpu-workspace/composition.yaml"));
+    let composition: Value = serde_saphyr::from_multiple(&text.unwrap()).unwrap().remove(0);
+    cluster.put(&format!("{COMPOSITIONS}/workspaces"), composition);
+    for (field, value) in [("instanceType", "p3.2xlarge"), ("opencvVersion", "4.8.9")] {
+        let body = json!({"owner": "ada", field: value});
+        let refused = portal.json("POST", "ada", "/api/workspaces", &body).await;
+        let problem = refused.json();
+        assert_eq!(refused.status, 422, "{problem}");
+        assert_eq!(problem["errors"][0]["field"], format!("spec.parameters.{field}"), "{problem}");
+        assert!(cluster.paths("gpudevworkspaceclaims/").is_empty());
+    }
+    let body = json!({"owner": "ada", "opencvVersion": "4.8.9"});
+    let anyway = portal.json("POST", "ada", "/api/workspaces?skipCheck=true", &body).await;
+    assert_eq!(anyway.status, 202, "{:?}", anyway.body);
+    let fits = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "ada"})).await;
+    assert_eq!(fits.status, 202, "{:?}", fits.body);
+    let kind = portal.get("ada", "/api/v1/kinds/gpudevworkspaceclaims").await.json();
+    let first = &kind["options"][0];
+    assert_eq!(first["field"], "spec.parameters.instanceType", "{first}");
+    assert_eq!(first["options"][0]["hourlyUSD"], "0.526", "{first}");
+    assert_eq!(kind["options"][2]["options"], json!([{"value": "us-east-1"}]));
+    // Settings are for users with a use for them.
+    let other = portal.get("eve", "/api/v1/kinds/gpudevworkspaceclaims").await.json();
+    assert_eq!(other["options"].as_array().unwrap().len(), 2, "{}", other["options"]);
+}
+
 #[tokio::test]
 async fn budget_that_cannot_be_read_rejects_nothing() {
     let (cluster, portal) = world().await;

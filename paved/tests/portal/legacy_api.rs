@@ -18,6 +18,14 @@ async fn both() -> (ApiServer, Portal) {
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop";
 
+/// The message of an environment that is not ready.
+const REFUSED: &str = "waiting for the machine";
+
+/// A condition with this message.
+fn refusal() -> Value {
+    json!({"type": "Provisioned", "status": "False", "reason": "Waiting", "message": REFUSED})
+}
+
 #[tokio::test]
 async fn a_workspace_is_made_listed_and_deleted() {
     let (cluster, portal) = both().await;
@@ -42,14 +50,16 @@ async fn a_workspace_is_made_listed_and_deleted() {
         (&json!(name), &json!("ada"), &json!("g5.xlarge"))
     );
     assert_eq!(one["status"]["phase"], "Pending");
-    for field in ["instanceId", "publicIp", "connection"] {
+    for field in ["instanceId", "publicIp", "connection", "message"] {
         assert_eq!(one["status"].get(field), Some(&Value::Null), "{one}");
     }
     assert_eq!(one["creationTimestamp"], "2026-01-01T10:00:00Z");
-    let known = json!({"phase": "Provisioning", "instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": "ssh dev@203.0.113.7"});
+    let mut known = json!({"phase": "Provisioning", "instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": "ssh dev@203.0.113.7"});
     cluster.change(&at("gpudevworkspaceclaims", "team-vision", &name), |object| {
         object["status"] = known.clone();
+        object["status"]["conditions"] = json!([refusal()]);
     });
+    known["message"] = json!(REFUSED);
     portal.until_as("ada", "/api/workspaces", |answer| answer.json()[0]["status"] == known).await;
 
     let deleted =
@@ -264,6 +274,95 @@ async fn an_application_environment_is_made() {
     }
 }
 
+#[tokio::test]
+async fn size_is_another_name_of_node_size() {
+    let (cluster, portal) = both().await;
+    for (number, (body, size)) in [
+        (json!({"size": "large"}), "large"),
+        (json!({"nodeSize": "medium"}), "medium"),
+        (json!({"size": "medium", "nodeSize": "medium"}), "medium"),
+        (json!({"size": "large", "nodeSize": null}), "large"),
+        (json!({"size": "", "nodeSize": "large"}), "large"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (path, name) in [("/api/environments/", "a"), ("/api/environments", "b")] {
+            let mut body = body.clone();
+            body["name"] = json!(format!("{name}{number}"));
+            let made = portal.json("POST", "ada", path, &body).await;
+            assert_eq!(made.status, 202, "{path} {body}: {:?}", made.body);
+            let name = made.json()["name"].as_str().unwrap().to_owned();
+            let there = cluster.get(&at("applicationenvironments", "team-vision", &name)).unwrap();
+            assert_eq!(there["spec"]["parameters"], json!({"nodeSize": size}), "{body}");
+        }
+    }
+    let both = json!({"name": "c", "size": "large", "nodeSize": "small"});
+    let wrong = json!({"name": "c", "size": 3});
+    for (body, part) in [(both, "found \"large\", and nodeSize is \"small\""), (wrong, "a text")] {
+        let refused = portal.json("POST", "ada", "/api/environments", &body).await;
+        let problem = refused.json();
+        assert_eq!(
+            (refused.status.as_u16(), &problem["errors"][0]["field"]),
+            (400, &json!("size"))
+        );
+        assert!(problem["detail"].as_str().unwrap().contains(part), "{problem}");
+    }
+    cluster.set_down(true);
+    let failed = portal.json("POST", "ada", "/api/environments", &json!({"name": "d"})).await;
+    assert_eq!(failed.json()["error"], "Failed to create environment.");
+}
+
+#[tokio::test]
+async fn stock_pools_of_a_namespace_are_listed() {
+    let (cluster, portal) = both().await;
+    for namespace in ["team-vision", "team-sound"] {
+        cluster.put(&at("stockpools", namespace, "render"), environment("StockPool", "ada"));
+    }
+    let path = "/api/v1/operator/stockpools";
+    let count = |answer: &crate::world::portal::Answer| answer.json().as_array().map(Vec::len);
+    portal.until_as("operator", path, |answer| count(answer) == Some(2)).await;
+    let list = portal.get("operator", &format!("{path}?namespace=team-sound")).await.json();
+    assert_eq!((list.as_array().unwrap().len(), &list[0]["namespace"]), (1, &json!("team-sound")));
+    for (namespace, status, length) in
+        [("team-none", 200, Some(0)), ("Team", 400, None), ("a/b", 400, None)]
+    {
+        let answer = portal.get("operator", &format!("{path}?namespace={namespace}")).await;
+        assert_eq!((answer.status.as_u16(), count(&answer)), (status, length), "{namespace}");
+    }
+    assert_eq!(
+        count(&portal.get("ada", &format!("{path}?namespace=team-sound")).await),
+        Some(0),
+        "ada may not read there"
+    );
+}
+
+#[tokio::test]
+async fn unknown_query_parameter_of_an_older_path_is_rejected() {
+    let (cluster, portal) = both().await;
+    let pool = json!({"specName": "g1.1", "replicas": 1});
+    for (method, path, body) in [
+        ("GET", "/api/workspaces", json!(null)),
+        ("POST", "/api/workspaces", json!({"owner": "ada"})),
+        ("DELETE", "/api/workspaces/a", json!(null)),
+        ("POST", "/api/environments/", json!({"name": "shop"})),
+        ("POST", "/api/environments", json!({"name": "shop"})),
+        ("GET", "/api/v1/operator/stockpools", json!(null)),
+        ("POST", "/api/v1/operator/stockpools", pool),
+        ("GET", "/api/v1/operator/jobs/0123456789abcdef0123456789abcdef", json!(null)),
+    ] {
+        let answer = portal.json(method, "ada", &format!("{path}?labels=a"), &body).await;
+        let problem = answer.json();
+        assert_eq!(answer.status, 400, "{method} {path}: {problem}");
+        let error = &problem["errors"][0];
+        assert_eq!(error["field"], "labels", "{problem}");
+        assert!(
+            error["message"].as_str().unwrap().starts_with("unknown query parameter; allowed: ")
+        );
+    }
+    assert!(cluster.paths("/namespaces/team-vision/").is_empty());
+}
+
 async fn told(
     socket: &mut (impl StreamExt<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin),
 ) -> Value {
@@ -298,9 +397,10 @@ async fn websocket_reports_only_own_environments() {
     cluster.change(&path, |object| {
         object["metadata"]["labels"]["request-id"] = json!("r-1");
         object["status"]["phase"] = json!("Failed");
+        object["status"]["conditions"] = json!([refusal()]);
     });
-    let second =
-        json!({"requestId": "r-1", "name": "shop", "status": "Error", "eventType": "MODIFIED"});
+    let second = json!({"requestId": "r-1", "name": "shop", "status": "Error", "eventType": "MODIFIED",
+        "message": REFUSED});
     assert_eq!(told(&mut socket).await, second);
     cluster.change(&path, |object| {
         let good = |kind| json!({"type": kind, "status": "True", "reason": "x", "message": ""});
@@ -398,10 +498,12 @@ async fn a_stock_pool_is_made_by_a_job() {
         (&json!("spare"), &json!(2), &json!("g1.1"))
     );
     assert_eq!(portal.get("bob", "/api/v1/operator/stockpools").await.json(), json!([]));
-    let known = json!({"phase": "Provisioning", "available": 1, "allocated": 3});
+    let mut known = json!({"phase": "Provisioning", "available": 1, "allocated": 3});
     cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
         object["status"] = known.clone();
+        object["status"]["conditions"] = json!([refusal()]);
     });
+    known["message"] = json!(REFUSED);
     let path = "/api/v1/operator/stockpools";
     portal.until_as("ada", path, |answer| answer.json()[0]["status"] == known).await;
 }

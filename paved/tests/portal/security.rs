@@ -556,7 +556,7 @@ async fn name_in_an_object_cannot_change_the_path() {
 async fn rejected_preview_of_many_fields_is_short() {
     let world = world().await;
     let fields: serde_json::Map<String, Value> =
-        (0..100_000).map(|number| (format!("{number:x}"), json!(1))).collect();
+        (0..18_000).map(|number| (format!("{number:0>48x}"), json!(1))).collect();
     let spec = |mut fields: serde_json::Map<String, Value>| {
         fields.extend([("specName".to_owned(), json!("g1.1")), ("replicas".to_owned(), json!(1))]);
         fields
@@ -578,7 +578,8 @@ async fn rejected_preview_of_many_fields_is_short() {
     assert!(told["detail"].as_str().unwrap().ends_with("other errors"), "{}", told["detail"]);
     // Other requests are still processed. A request beyond the limit of the queue gets 503.
     let mut fewer = body.clone();
-    fewer["spec"].as_object_mut().unwrap().retain(|name, _| name.len() < 4 || name.len() > 5);
+    let is_kept = |name: &str| name.len() < 48 || name.ends_with('0');
+    fewer["spec"].as_object_mut().unwrap().retain(|name, _| is_kept(name));
     let many = (0..40).map(|_| world.portal.json("POST", "ada", "/api/v1/preview", &fewer));
     let statuses: Vec<u16> =
         futures::future::join_all(many).await.iter().map(|answer| answer.status.as_u16()).collect();
@@ -700,4 +701,151 @@ async fn every_route_bounds_its_body_and_its_answer() {
         }
     }
     assert!(bodies >= 8, "{bodies}");
+}
+
+/// Every route that reads a body waits for room. Bodies of one user leave room for others.
+#[tokio::test]
+async fn every_route_with_a_body_waits_for_room() {
+    let body_room = Duration::from_millis(100);
+    let world = limited(Limits { body_room, ..Limits::default() }).await;
+    let portal = &world.portal;
+    let description = portal.get("", "/api/v1/openapi.json").await.json();
+    let head = |length: usize| {
+        format!(
+            "POST /api/v1/environments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{{"
+        )
+    };
+    // These bodies never end.
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(&portal.address).await.unwrap();
+        stream.write_all(head(1 << 20).as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    let small =
+        json!({"kind": "StockPool", "metadata": {"name": "spare"}, "spec": {"replicas": 1}});
+    let is_full = async {
+        while portal.json("POST", "ada", "/api/v1/environments", &small).await.status != 503 {}
+    };
+    timeout(TIMEOUT, is_full).await.expect("the bodies of a user have no limit");
+    let mut routes = 0;
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        let filled = path.replace("{namespace}", "team-vision").replace("{kind}", "stockpools");
+        let filled = filled.replace("{name}", "spare");
+        for (method, operation) in operations.as_object().unwrap() {
+            if operation.get("requestBody").is_none() {
+                continue;
+            }
+            let answer = portal.json(&method.to_uppercase(), "ada", &filled, &json!({})).await;
+            let status = answer.status.as_u16();
+            // Older clients get 500 for each error of the server.
+            assert!([500, 503].contains(&status), "{method} {path}: {:?}", answer.body);
+            let told = answer.json()["detail"].as_str().unwrap().to_owned();
+            assert!(told.contains("too many of your requests"), "{method} {path}: {told}");
+            routes += 1;
+        }
+    }
+    assert!(routes >= 13, "{routes}");
+    let other = portal.json("POST", "bob", "/api/v1/environments", &small).await;
+    assert_eq!(other.status, 201, "{:?}", other.body);
+    drop(open);
+    let is_free = async {
+        while portal.json("POST", "ada", "/api/v1/environments", &small).await.status == 503 {}
+    };
+    timeout(TIMEOUT, is_free).await.expect("the room is not free again");
+}
+
+/// Bodies of one megabyte: many values, the most values with a long text, and one long text.
+fn large_bodies() -> Vec<String> {
+    let document = |spec: &str| {
+        format!(
+            "{{\"kind\":\"StockPool\",\"metadata\":{{\"name\":\"a\"}},\"spec\":{{\"replicas\":1,\"x\":{spec}}}}}"
+        )
+    };
+    let list = |each: &str, count: usize| format!("[{}]", vec![each; count].join(","));
+    let text = |length: usize| format!("\"{}\"", "x".repeat(length));
+    let most = format!("[{},{}]", list("{\"\":1}", 9_950), text(850_000));
+    let bodies = vec![document(&list("{}", 333_000)), document(&most), document(&text(1_000_000))];
+    assert!(bodies.iter().all(|body| (900_000..1 << 20).contains(&body.len())));
+    bodies
+}
+
+/// A hundred large writes at once, of users with and without rights. The portal's chart allows
+/// 512 MiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn hundred_large_writes_at_once_use_little_memory() {
+    let cluster = ApiServer::start().await;
+    for (user, paths) in [
+        ("ada", vec!["/api/v1/environments", "/api/v1/preview", "/api/workspaces"]),
+        ("eve", vec!["/api/v1/environments"]),
+    ] {
+        let portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
+        for (body, path) in
+            large_bodies().iter().flat_map(|body| paths.iter().map(move |path| (body, path)))
+        {
+            let (authorization, body) =
+                (format!("Bearer token-{user}"), bytes::Bytes::from(body.clone()));
+            let headers =
+                [("content-type", "application/json"), ("authorization", authorization.as_str())];
+            let all = (0..100).map(|_| portal.send("POST", path, &headers, body.clone()));
+            let answers = futures::future::join_all(all).await;
+            for answer in &answers {
+                let status = answer.status.as_u16();
+                let allowed = [201, 400, 403, 409, 413, 422, 500, 502, 503, 504];
+                assert!(allowed.contains(&status), "{path}: {status} {:?}", answer.body);
+            }
+            assert_eq!(portal.get(user, "/api/v1/me").await.status, 200);
+        }
+        let peak = portal.peak_memory();
+        assert!(peak < 256 * 1024, "{user}: {peak} KiB");
+    }
+}
+
+/// The chart has no template by default. The portal then asks for a namespace that it cannot know.
+#[tokio::test]
+async fn keys_need_a_right_to_create_a_workspace_without_a_template() {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    cluster.put(
+        &at("gpudevworkspaceclaims", "team-vision", "gpu"),
+        environment("GpuDevWorkspaceClaim", "ada"),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let flags = provider.flags(&folder);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let portal = Portal::with(&cluster, "portal", &flags).await;
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl a";
+    let keys = json!({"keys": [key]});
+    portal
+        .until_as("ada", "/api/v1/environments", |answer| answer.json()["items"][0].is_object())
+        .await;
+    for (user, query, status) in [
+        // Without any right.
+        ("eve", "", 403),
+        ("eve", "?namespace=team-vision", 403),
+        ("eve", "?namespace=..", 400),
+        // With rights in a namespace with an environment, and in one without.
+        ("ada", "", 200),
+        ("ada", "?namespace=team-sound", 403),
+        ("bob", "", 403),
+        ("bob", "?namespace=team-sound", 200),
+        ("bob", "?name=team-sound", 400),
+        // With rights in all namespaces.
+        ("operator", "", 200),
+        ("system:serviceaccount:team-vision:builder", "", 403),
+        ("system:serviceaccount:team-vision:builder", "?namespace=team-vision", 403),
+    ] {
+        let answer = portal.json("PUT", user, &format!("/api/v1/keys{query}"), &keys).await;
+        assert_eq!(answer.status, status, "{user} {query}: {:?}", answer.body);
+    }
+    assert_eq!(cluster.paths("paved-road-keys").len(), 3);
+    // Without the right to create workspaces, the right to read them is not enough.
+    cluster.grant("ada", "create team-vision", false);
+    let fresh = Portal::with(&cluster, "portal", &flags).await;
+    fresh
+        .until_as("ada", "/api/v1/environments", |answer| answer.json()["items"][0].is_object())
+        .await;
+    let refused = fresh.json("PUT", "ada", "/api/v1/keys", &keys).await;
+    let told = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(refused.status == 403 && told.contains("query parameter namespace"), "{told}");
 }

@@ -1,5 +1,6 @@
 //! Sign-in by OpenID Connect, and sign-out.
 
+use paved::portal::Limits;
 use serde_json::json;
 
 use crate::world::api_server::{ApiServer, at, environment};
@@ -579,4 +580,113 @@ async fn dash_means_no_prefix_and_missing_prefix_is_logged() {
             assert_eq!(me["username"], "ada");
         }
     }
+}
+
+/// Entra ID leaves out the groups of a user in more than 200 groups.
+#[tokio::test]
+async fn omitted_groups_are_a_problem_page_and_a_warning() {
+    let World { provider, portal, .. } = &world().await;
+    for (extra, word) in [
+        (json!({"_claim_names": {"groups": "src1"}}), "Groups assigned to the application"),
+        (json!({"hasgroups": true}), "Groups assigned to the application"),
+        (json!({"groups": [{"name": "vision"}]}), "a list with an object"),
+        (json!({"groups": 7}), "found a number"),
+    ] {
+        let mut claims = json!({"sub": "1", "email": "ada@acme.io"});
+        claims.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let answer = provider.sign_in(portal, claims).await;
+        let told = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(answer.status == 403 && told.contains(word), "{extra}: {told}");
+        assert!(answer.headers.get("set-cookie").is_none(), "{extra}");
+    }
+    for line in ["the provider left out the groups of a user", "could not be read"] {
+        assert!(portal.log().contains(line), "{}", portal.log());
+    }
+    // Groups at the userinfo endpoint are groups.
+    let token = json!({"sub": "1", "email": "ada@acme.io", "_claim_names": {"groups": "src1"}});
+    let apart = json!({"sub": "1", "groups": ["vision"]});
+    assert_eq!(provider.sign_in_with(portal, token, apart).await.status, 303);
+}
+
+/// Apple and Cognito write booleans as texts.
+#[tokio::test]
+async fn verified_address_may_be_a_text() {
+    let World { provider, portal, .. } = &world().await;
+    for (verified, told) in [
+        (json!("true"), None),
+        (json!(null), None),
+        (json!("false"), Some("has not verified your email address")),
+        (json!(false), Some("has not verified your email address")),
+        (json!("TRUE"), Some("could not be read: found \"TRUE\"; allowed: true or false")),
+        (json!(1), Some("could not be read: found 1; allowed: true or false")),
+    ] {
+        let claims = json!({"email": "ada@acme.io", "email_verified": verified, "groups": []});
+        let mut whole = claims.clone();
+        whole["sub"] = json!("1");
+        let in_token = provider.sign_in(portal, whole.clone()).await;
+        let apart = provider.sign_in_with(portal, json!({"sub": "1"}), whole).await;
+        for answer in [in_token, apart] {
+            let Some(told) = told else {
+                assert_eq!(answer.status, 303, "{verified}: {:?}", answer.body);
+                continue;
+            };
+            let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+            assert!(answer.status == 403 && detail.contains(told), "{verified}: {detail}");
+        }
+    }
+}
+
+/// The issuer must be the provider's own, letter for letter.
+#[tokio::test]
+async fn portal_does_not_start_with_another_issuer_than_the_providers() {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = cluster.kubeconfig("portal").display().to_string();
+    let mut args = vec!["portal".to_owned(), "--listen=127.0.0.1:0".to_owned()];
+    args.extend(["--kubeconfig".to_owned(), kubeconfig]);
+    let first = args.len();
+    args.extend(provider.flags(&folder));
+    args[first + 1] = format!("{}/", provider.issuer);
+    let run = move || crate::support::paved(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let refused = tokio::task::spawn_blocking(run).await.unwrap();
+    let told = format!(
+        "--oidc-issuer: found \"{0}/\"; allowed: \"{0}\", the issuer that the provider states",
+        provider.issuer
+    );
+    assert!(refused.code == 1 && refused.err.contains(&told), "{} {}", refused.code, refused.err);
+}
+
+/// The provider may be down when the portal starts, so sign-ins check the issuer too.
+#[tokio::test]
+async fn sign_in_with_another_issuer_names_the_operators_mistake() {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let flags = provider.flags(&folder);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let limits = Limits { provider: std::time::Duration::ZERO, ..Limits::default() };
+    let portal = Portal::limited(&cluster, "portal", &flags, limits).await;
+    let upper = provider.issuer.replace("http://", "HTTP://");
+    for stated in [format!("{}/", provider.issuer), format!("{}/realm", provider.issuer), upper] {
+        provider.states_issuer(&stated);
+        let answer = portal.get("", "/auth/sign-in").await;
+        let told = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(answer.status == 500 && told.contains(&stated), "{told}");
+        assert!(told.contains("correct --oidc-issuer") && !told.contains("Try again"), "{told}");
+    }
+    provider.states_issuer(&provider.issuer);
+    assert_eq!(portal.get("", "/auth/sign-in").await.status, 303);
+}
+
+#[tokio::test]
+async fn issuer_with_another_path_has_no_provider() {
+    let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let mut flags = provider.flags(&folder);
+    flags[1].push_str("/realms/acme");
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let portal = Portal::start(&cluster, "portal", &flags).await;
+    let answer = portal.get("", "/auth/sign-in").await;
+    let told = answer.json()["detail"].as_str().unwrap().to_owned();
+    assert!(answer.status == 502 && told.contains("There is no OpenID provider at"), "{told}");
+    assert!(portal.log().contains("the provider's description could not be read"));
 }

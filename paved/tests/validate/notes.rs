@@ -120,3 +120,90 @@ fn foreign_document_is_skipped_and_no_own_document_is_an_error() {
         assert_eq!(paved(args).code, 1, "{args:?}");
     }
 }
+
+#[test]
+fn mistyped_region_is_a_note_and_no_error() {
+    let claim = "apiVersion: platform.acme.io/v1alpha1\n\
+        kind: ApplicationEnvironment\n\
+        metadata: {name: shop, namespace: team-shop}\n\
+        spec: {parameters: {nodeSize: small, region: us-cetral1}}\n\
+        ---\n\
+        apiVersion: paved-road.fn.crossplane.io/v1beta1\n\
+        kind: Settings\n\
+        applicationEnvironment: {projectId: acme-dev}\n\
+        unifiedEnvironment: {region: eu-wset-1}\n";
+    let run = paved_with(&["validate", "-"], claim);
+    assert_eq!(run.code, 0, "{}", run.told());
+    for words in [
+        "ApplicationEnvironment shop: spec.parameters.region: \"us-cetral1\" is not a known region \
+         of Google Cloud. Did you mean us-central1?",
+        "settings.unifiedEnvironment.region: \"eu-wset-1\" is not a known region of AWS. Did you \
+         mean eu-west-",
+    ] {
+        assert!(run.err.contains(words), "{words}: {}", run.told());
+    }
+    let right = claim.replace("us-cetral1", "us-central1").replace("eu-wset-1", "eu-west-1");
+    let run = paved_with(&["validate", "-"], &right);
+    assert!(run.code == 0 && !run.err.contains("known region"), "{}", run.told());
+}
+
+/// An environment claim with a connection Secret.
+fn claim_with_secret(name: &str, namespace: &str, secret: &str) -> String {
+    format!(
+        "apiVersion: platform.acme.io/v1alpha1\n\
+         kind: EnvironmentClaim\n\
+         metadata: {{name: {name}, namespace: {namespace}}}\n\
+         spec: {{database: {{size: small}}, frontend: {{appName: shop}}, \
+         backend: {{image: \"registry.example.org/acme/shop:1\"}}, \
+         writeConnectionSecretToRef: {{name: {secret}}}}}\n"
+    )
+}
+
+#[test]
+fn second_claim_with_a_connection_secret_is_rejected() {
+    let one = claim_with_secret("shop-1", "team-shop", "shop-db");
+    for (other, code) in [
+        (claim_with_secret("shop-2", "team-shop", "shop-db"), 3),
+        (claim_with_secret("shop-2", "team-shop", "shop-2-db"), 0),
+        (claim_with_secret("shop-2", "team-art", "shop-db"), 0),
+        // The same claim twice, for example in two overlays.
+        (claim_with_secret("shop-1", "team-shop", "shop-db"), 0),
+    ] {
+        let both = folder(&[("one.yaml", one.as_str()), ("two.yaml", other.as_str())]);
+        let files = [within(&both, "one.yaml"), within(&both, "two.yaml")];
+        for args in [&["validate", &files[0], &files[1]][..], &["validate", &within(&both, "")]] {
+            let run = paved(args);
+            assert_eq!(run.code, code, "{other}: {}", run.told());
+            let words = "spec.writeConnectionSecretToRef.name: found \"shop-db\", the connection \
+                         Secret of EnvironmentClaim shop-1; allowed: a name that no other";
+            assert_eq!(run.err.contains(words), code == 3, "{}", run.told());
+        }
+        let run = paved_with(&["validate", "-"], format!("{one}---\n{other}"));
+        assert_eq!(run.code, code, "{other}: {}", run.told());
+    }
+}
+
+#[test]
+fn memory_without_a_unit_is_rejected_in_words() {
+    let pool = |memory: &str| {
+        format!(
+            "apiVersion: platform.acme.io/v1alpha1\n\
+             kind: StockPool\n\
+             metadata: {{name: render, namespace: team-vision}}\n\
+             spec: {{specName: g1, memory: {memory}, gpu: 1, replicas: 2}}\n"
+        )
+    };
+    let range = "an amount of memory from 4Mi to less than 8Ei, for example";
+    for (memory, words) in [
+        ("16", "found 16; allowed: a string with a unit, for example \"16Gi\"".to_owned()),
+        ("\"16\"", format!("found \"16\", 16 bytes; allowed: {range} 16Gi")),
+        ("\"512\"", format!("found \"512\", 512 bytes; allowed: {range} 512Mi")),
+        ("64Ki", format!("found \"64Ki\", 65536 bytes; allowed: {range} 512Mi or 16Gi")),
+        ("16g", format!("found \"16g\"; allowed: {range} 16Gi")),
+        ("16GB", format!("found \"16GB\"; allowed: {range} 16Gi")),
+    ] {
+        let run = paved_with(&["validate", "-"], pool(memory));
+        assert!(run.code != 0 && run.err.contains(&words), "{memory}: {}", run.told());
+        assert!(!run.err.contains("[KMGTPE]"), "{memory}: {}", run.told());
+    }
+}

@@ -77,11 +77,13 @@ impl Parameters {
             }),
         };
         let name = cx.xr.cloud_name(NameRule::dns(40));
+        // GKE deletes the nodes with their cluster.
+        let orphan = self.orphan() || !cx.has_usage(CLUSTER, "node-pool");
         cx.managed("node-pool", pool)
             .external_name(name)
             .updatable(&["nodeCount"])
             .resolved_from("node-size", self.node_size.name(), &["nodeConfig.machineType"])
-            .orphan(self.orphan())
+            .orphan(orphan)
             .add()
             .map(|_| ())
     }
@@ -131,7 +133,8 @@ impl Parameters {
     }
 
     /// The database and the user are deleted with their server. PostgreSQL would refuse to drop a
-    /// database in use, or a user with objects.
+    /// database in use, or a user with objects. So the providers only release them, and no Usage
+    /// has to protect the server. Environments of earlier releases keep their Usages.
     pub(super) fn database_and_user(&self, cx: &mut Composition<'_>) -> Result<(), Error> {
         let abandoned = || Some("ABANDON".to_owned());
         let database = Database {
@@ -139,7 +142,9 @@ impl Parameters {
             charset: Some("UTF8".to_owned()),
             deletion_policy: abandoned(),
         };
-        cx.managed("database", database).external_name(DATABASE).orphan(self.orphan()).add()?;
+        let is_released = |slot, cx: &Composition<'_>| self.orphan() || !cx.has_usage(SERVER, slot);
+        let orphan = is_released("database", cx);
+        cx.managed("database", database).external_name(DATABASE).orphan(orphan).add()?;
 
         let Generated { reference, published } = cx.generated("db_password");
         let user = User {
@@ -152,9 +157,10 @@ impl Parameters {
             deletion_policy: abandoned(),
         };
         let has_secret = user.password_secret_ref.is_some();
+        let orphan = is_released("database-user", cx);
         cx.managed("database-user", user)
             .external_name(DATABASE_USER)
-            .orphan(self.orphan())
+            .orphan(orphan)
             .needs(
                 has_secret,
                 "a connection secret: the Composition has to set writeConnectionSecretsToNamespace",

@@ -11,6 +11,7 @@ use super::{
 use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
 use crate::catalog::opencv;
+use crate::check;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
@@ -105,6 +106,7 @@ impl Parameters {
         let role = Role {
             assume_role_policy: Some(assumed_by_machines(partition)),
             description: Some(format!("GPU workspace {}", cx.xr.name)),
+            force_detach_policies: Some(true),
             permissions_boundary: settings.permissions_boundary.clone(),
             tags: tags.clone(),
         };
@@ -125,7 +127,7 @@ impl Parameters {
                 role_selector: Some(SIBLING),
             };
             cx.managed("role-policy", policy).external_name(name).add()?;
-            cx.usage("role", "role-policy")?;
+            cx.keep_usage("role", "role-policy")?;
         }
         if !own || cx.exists("role-ssm") {
             let (core, partition) =
@@ -135,7 +137,7 @@ impl Parameters {
                 policy_arn: Some(format!("arn:{}:iam::aws:policy/{core}", partition.name)),
             };
             cx.managed("role-ssm", attachment).add()?;
-            cx.usage("role", "role-ssm")?;
+            cx.keep_usage("role", "role-ssm")?;
         }
         Ok(())
     }
@@ -196,7 +198,9 @@ impl Parameters {
     fn user_data(&self) -> Result<String, Error> {
         let opencv = opencv::requirement(&self.opencv_version)
             .map_err(|error| Error::spec("spec.parameters.opencvVersion", error))?;
-        cloud_init::render(&CloudInit { ssh_public_keys: &self.ssh_public_keys, opencv: &opencv })
+        let keys: Vec<String> =
+            self.ssh_public_keys.iter().map(|key| check::ssh_key_line(key)).collect();
+        cloud_init::render(&CloudInit { ssh_public_keys: &keys, opencv: &opencv })
             .map_err(|error| Error::spec("spec.parameters.sshPublicKeys", error))
     }
 }

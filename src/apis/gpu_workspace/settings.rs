@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::aws::{self, Partition};
-use crate::catalog::gpu;
+use crate::catalog::gpu::{self, Machine};
 use crate::check::{self, Fields, Refused};
 use crate::error::Error;
 
@@ -170,6 +170,19 @@ impl GpuWorkspaceSettings {
         fields.verdict(Error::InvalidSettings)?;
         self.check_boundary(None)?;
         self.check_offer()
+    }
+
+    /// The machine types that users can choose.
+    pub fn offer(&self) -> impl Iterator<Item = &'static Machine> {
+        let is_offered =
+            |machine: &Machine| self.instance_types.iter().any(|name| name == machine.name);
+        gpu::MACHINES.iter().filter(move |machine| {
+            if self.instance_types.is_empty() {
+                gpu::offered(machine).is_ok()
+            } else {
+                is_offered(machine)
+            }
+        })
     }
 
     /// Checks that EC2 has the offered machine types.

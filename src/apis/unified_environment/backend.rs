@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use super::database::Connection;
-use super::place::{NAMESPACE_READY, Place};
+use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::{Backend, Size, UnifiedEnvironmentSettings};
 use crate::compose::{Composition, label};
 use crate::error::Error;
@@ -34,8 +34,8 @@ impl Backend {
     ) -> Result<Option<String>, Error> {
         self.deployment(size, database, place, settings, cx)?;
         cx.object(SERVICE, service(place)).needs(place.ready, NAMESPACE_READY).add()?;
-        cx.usage(database.slot, DEPLOYMENT)?;
-        place.outlives(SERVICE, cx)?;
+        database.outlives(DEPLOYMENT, cx)?;
+        keep_namespace_usage(SERVICE, cx)?;
         ingress(place, settings, cx)?;
         Ok(url(place, cx))
     }
@@ -104,9 +104,15 @@ impl Backend {
         let (cpu, memory) = settings.amounts(size);
         // The paths that the image answers are not known.
         let probe = |failures: u8| json!({"tcpSocket": {"port": "http"}, "periodSeconds": 10, "failureThreshold": failures});
+        // Without it, some container runtimes let no user but root listen on a port below 1024.
+        let sysctls = json!([{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}]);
         json!({
             "automountServiceAccountToken": false,
-            "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+            "securityContext": {
+                "runAsNonRoot": true,
+                "seccompProfile": {"type": "RuntimeDefault"},
+                "sysctls": sysctls,
+            },
             "containers": [{
                 "name": "backend",
                 "image": self.image,
@@ -215,7 +221,7 @@ fn ingress(
         ingress = ingress.resolved_from(ANNOTATIONS, keys, &[]);
     }
     ingress.add()?;
-    place.outlives(INGRESS, cx)
+    keep_namespace_usage(INGRESS, cx)
 }
 
 /// The environment's own part of a host, a label of at most 63 characters. It contains a part of

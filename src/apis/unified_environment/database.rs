@@ -1,7 +1,7 @@
 //! The database: on a shared PostgreSQL server, or on a dedicated RDS instance. In both cases, the
 //! provider writes the connection details to one Secret in the environment's namespace.
 
-use super::place::{NAMESPACE_READY, Place};
+use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::settings::Mode;
 use super::{Database, Size, UnifiedEnvironmentSettings};
 use crate::compose::{Composition, NameRule, Observed, SecretName};
@@ -23,8 +23,8 @@ const OWN: &str = "app";
 
 /// The backend's information about its database.
 pub(super) struct Connection {
-    /// The slot that must outlive the clients of the database.
-    pub slot: &'static str,
+    /// The slot of the database, or of its own server.
+    slot: &'static str,
     /// The database's name.
     pub name: String,
     /// The key of the Secret with only the host.
@@ -60,6 +60,16 @@ impl Connection {
         };
         let host = self.host.as_deref().unwrap_or_default();
         [uid, host, &text(&self.port), &text(&self.username)].join("\n")
+    }
+
+    /// Protects a database from its deletion as long as `client` exists, because PostgreSQL drops no
+    /// database with connections. RDS deletes a server with connections.
+    pub fn outlives(&self, client: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+        if self.slot == DATABASE {
+            cx.usage(DATABASE, client)
+        } else {
+            cx.keep_usage(self.slot, client)
+        }
     }
 
     /// The password, once all connection details were observed.
@@ -113,12 +123,11 @@ impl Database {
             cx.mark_unready(ROLE, LOST_PASSWORD);
         }
         grants(cx)?;
-        // The Secret is deleted with the role, the role owns the database's content, and the
-        // provider observes a grant inside the database.
-        place.outlives(ROLE, cx)?;
+        // PostgreSQL drops no role that owns objects in a database.
         cx.usage(ROLE, DATABASE)?;
-        cx.usage(DATABASE, GRANT)?;
-        cx.usage(DATABASE, SCHEMA_GRANT)?;
+        keep_namespace_usage(ROLE, cx)?;
+        cx.keep_usage(DATABASE, GRANT)?;
+        cx.keep_usage(DATABASE, SCHEMA_GRANT)?;
         let name = cx.external_name(DATABASE).unwrap_or(name);
         Ok(Connection::new(DATABASE, name, "endpoint", &role))
     }
@@ -173,7 +182,7 @@ impl Database {
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
-        place.outlives(INSTANCE, cx)?;
+        keep_namespace_usage(INSTANCE, cx)?;
         Ok(Connection::new(INSTANCE, OWN.to_owned(), "address", &server))
     }
 }

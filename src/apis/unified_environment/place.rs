@@ -26,9 +26,6 @@ pub(super) struct Place {
     /// Whether the namespace exists. Objects in a missing namespace are rejected. A password that
     /// cannot be stored when it is generated is lost.
     pub ready: bool,
-    /// Whether the namespace belongs to the environment. It is then protected while objects are in
-    /// it.
-    pub own: bool,
 }
 
 /// The backend's Service in the namespaced API has the environment's name. The name must therefore
@@ -72,14 +69,7 @@ impl Place {
     /// The namespace has other objects too, so all names contain the XR's name.
     fn shared(namespace: String, name: &str) -> Self {
         let secret = SecretName { name: format!("{name}-{SECRET}"), namespace: namespace.clone() };
-        Self {
-            namespace,
-            name: name.to_owned(),
-            environment: name.to_owned(),
-            secret,
-            ready: true,
-            own: false,
-        }
+        Self { namespace, name: name.to_owned(), environment: name.to_owned(), secret, ready: true }
     }
 
     fn own(cx: &mut Composition<'_>) -> Result<Self, Error> {
@@ -91,13 +81,14 @@ impl Place {
         let ready = cx.is_ready(NAMESPACE);
         let secret = SecretName { name: SECRET.to_owned(), namespace: namespace.clone() };
         let environment = cx.xr.name.clone();
-        Ok(Self { namespace, name: "backend".to_owned(), environment, secret, ready, own: true })
+        Ok(Self { namespace, name: "backend".to_owned(), environment, secret, ready })
     }
+}
 
-    /// Keeps the environment's own namespace until the resource in a slot is deleted.
-    pub fn outlives(&self, slot: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
-        if self.own { cx.usage(NAMESPACE, slot) } else { Ok(()) }
-    }
+/// Preserves the Usage of an earlier release that protects the environment's own namespace. A
+/// namespace deletes its content in any order, and an Object without its namespace is gone.
+pub fn keep_namespace_usage(by: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+    cx.keep_usage(NAMESPACE, by)
 }
 
 /// The reason why resources wait for the namespace.

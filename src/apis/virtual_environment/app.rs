@@ -42,7 +42,7 @@ impl App {
         // A definition of a large kind does not fit into the annotation of a client-side apply.
         application(
             NAME,
-            source,
+            &source,
             &self.namespace,
             &["CreateNamespace=true", "ServerSideApply=true"],
         )

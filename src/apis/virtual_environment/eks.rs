@@ -54,14 +54,15 @@ impl Parameters {
         if has_volumes {
             volumes(settings, &region, cx)?;
         }
+        let is_older = cx.has_usage("cluster", "cluster-auth");
         let auth = ClusterAuth {
             region: Some(region),
             cluster_name_selector: Some(SIBLING),
             refresh_period: Some("10m0s".to_owned()),
         };
-        let auth = cx.managed("cluster-auth", auth).publishes().add()?;
+        let auth = cx.managed("cluster-auth", auth).publishes().orphan(!is_older).add()?;
         cx.usage("cluster", "node-pool")?;
-        cx.usage("cluster", "cluster-auth")?;
+        cx.keep_usage("cluster", "cluster-auth")?;
         let endpoint = cluster.text(|cluster| cluster.endpoint.clone());
         Ok(Cluster {
             slot: "cluster-auth",
@@ -71,10 +72,10 @@ impl Parameters {
             endpoint,
             takes_all: false,
             // Objects in the cluster may have volumes, which the driver deletes.
-            beneath: if has_volumes {
-                &["node-pool", "cluster-auth", DRIVER]
-            } else {
-                &["node-pool", "cluster-auth"]
+            beneath: match (has_volumes, is_older, cx.health(DRIVER_ROLE).is_some()) {
+                (true, true, _) => &["node-pool", "cluster-auth", DRIVER],
+                (true, false, true) => &["node-pool", "cluster-auth", DRIVER_ROLE],
+                _ => &["node-pool", "cluster-auth"],
             },
             storage_class: has_volumes.then(storage_class),
         })
@@ -130,25 +131,33 @@ fn volumes(
 ) -> Result<(), Error> {
     let role = driver_role(settings, region, cx)?;
     let has_nodes = cx.is_ready("node-pool");
+    let is_older = cx.has_usage("cluster", DRIVER);
     let addon = |name: &str| Addon {
         region: Some(region.to_owned()),
         cluster_name_selector: Some(SIBLING),
         addon_name: Some(name.to_owned()),
         ..Addon::default()
     };
-    cx.managed(AGENT, addon("eks-pod-identity-agent")).needs(has_nodes, "the nodes").add()?;
+    cx.managed(AGENT, addon("eks-pod-identity-agent"))
+        .orphan(!is_older)
+        .needs(has_nodes, "the nodes")
+        .add()?;
     let has_role = role.is_some();
     let identity =
         PodIdentity { role_arn: role, service_account: Some("ebs-csi-controller-sa".to_owned()) };
     let driver = Addon { pod_identity_association: vec![identity], ..addon("aws-ebs-csi-driver") };
-    cx.managed(DRIVER, driver).needs(has_nodes, "the nodes").needs(has_role, "its role").add()?;
-    for slot in [AGENT, DRIVER] {
-        cx.usage("cluster", slot)?;
+    cx.managed(DRIVER, driver)
+        .orphan(!is_older)
+        .needs(has_nodes, "the nodes")
+        .needs(has_role, "its role")
+        .add()?;
+    // EKS deletes add-ons with their cluster.
+    for (of, by) in
+        [("cluster", AGENT), ("cluster", DRIVER), (DRIVER_POLICY, DRIVER), (AGENT, DRIVER)]
+    {
+        cx.keep_usage(of, by)?;
     }
-    if cx.health(DRIVER_POLICY).is_some() {
-        cx.usage(DRIVER_POLICY, DRIVER)?;
-    }
-    cx.usage(AGENT, DRIVER)
+    Ok(())
 }
 
 /// The ARN of the driver's role, once it is known: the role in Settings, or a role of the
@@ -167,6 +176,7 @@ fn driver_role(
     let role = Role {
         assume_role_policy: Some(ASSUMED_BY_PODS.to_owned()),
         description: Some(format!("EBS CSI driver of environment {}", cx.xr.name)),
+        force_detach_policies: Some(true),
         ..Role::default()
     };
     let name = cx.xr.cloud_name(ROLE_NAME);
@@ -177,8 +187,9 @@ fn driver_role(
             "arn:{partition}:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"
         )),
     };
-    cx.managed(DRIVER_POLICY, policy).add()?;
-    cx.usage(DRIVER_ROLE, DRIVER_POLICY)?;
+    let orphan = !cx.has_usage(DRIVER_ROLE, DRIVER_POLICY);
+    cx.managed(DRIVER_POLICY, policy).orphan(orphan).add()?;
+    cx.keep_usage(DRIVER_ROLE, DRIVER_POLICY)?;
     Ok(role.text(|role| role.arn.clone()))
 }
 

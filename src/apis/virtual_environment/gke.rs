@@ -33,7 +33,8 @@ impl Parameters {
         )?;
         let cluster = gke_cluster(settings, &location, cx)?;
         self.gke_nodes(settings, location, cx)?;
-        cx.usage("cluster", "node-pool")?;
+        cx.keep_usage("cluster", "node-pool")?;
+        let has_usage = cx.has_usage("cluster", "node-pool");
         let endpoint = cluster
             .text(|cluster| cluster.endpoint.clone())
             .map(|address| format!("https://{address}"));
@@ -46,7 +47,8 @@ impl Parameters {
             url: endpoint.clone(),
             endpoint,
             takes_all: false,
-            beneath: &["node-pool"],
+            // GKE deletes the nodes with their cluster.
+            beneath: if has_usage { &["node-pool"] } else { &["cluster"] },
             storage_class: None,
         })
     }
@@ -81,8 +83,10 @@ impl Parameters {
             }),
         };
         let name = cx.xr.cloud_name(NAME);
+        let orphan = !cx.has_usage("cluster", "node-pool");
         cx.managed("node-pool", pool)
             .external_name(name)
+            .orphan(orphan)
             .resolved_from("size", self.size.name(), &["nodeConfig.machineType"])
             .add()
             .map(|_| ())

@@ -344,7 +344,7 @@ fn without_interface() -> Value {
 
 /// An Application with a source. Manual changes are reverted, and objects that are removed from the
 /// source are deleted. All its objects are deleted with the Application.
-pub(super) fn application(name: &str, source: Value, namespace: &str, options: &[&str]) -> Value {
+pub(super) fn application(name: &str, source: &Value, namespace: &str, options: &[&str]) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
@@ -373,7 +373,7 @@ impl GitOps {
             "path": self.path,
             "targetRevision": self.target_revision,
         });
-        application(GITOPS, source, "default", &["CreateNamespace=true"])
+        application(GITOPS, &source, "default", &["CreateNamespace=true"])
     }
 }
 

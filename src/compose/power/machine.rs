@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::health::{Health, State};
+use super::super::limits;
 use super::super::reported::status_of;
 use super::super::status::seconds;
 use super::{Composition, PowerState, observed};
@@ -48,8 +49,14 @@ const LOOK_INTERVALS: [Duration; 4] = [
     Duration::from_mins(2),
 ];
 
-/// The longest time of a request to start. A machine must not start when its user no longer waits.
-const PATIENCE: Duration = Duration::from_mins(30);
+/// The note of a start for which the provider never reported anything.
+const UNANSWERED: &str = "the provider has not answered. Check that it runs";
+
+/// Whether a provider has reported anything about a resource.
+fn is_answered(resource: &observed::Resource) -> bool {
+    let conditions = at(resource.seen(), &["status", "conditions"]).and_then(Value::as_array);
+    conditions.is_some_and(|conditions| !conditions.is_empty())
+}
 
 /// A machine as its provider saw it last.
 struct Machine {
@@ -103,28 +110,43 @@ impl Composition<'_> {
 
     /// Whether the time of a request to start is over.
     fn is_over(&self, opened: Timestamp) -> bool {
-        Duration::try_from(self.now.duration_since(opened)).is_ok_and(|time| time > PATIENCE)
+        Duration::try_from(self.now.duration_since(opened)).is_ok_and(|time| time > limits::MACHINE)
     }
 
     /// The health of a machine that could not be started in time. The InstanceState is removed, so
-    /// its error is noted on the machine. Without an error, the cloud had no capacity.
+    /// its error is noted on the machine. Without an error, the cloud had no capacity, unless the
+    /// provider never answered.
     fn failed_start(&mut self, slot: &str, switch: &str, opened: Timestamp) -> Health {
         let request = format!("{} ", seconds(opened));
         let noted = self.observed.get(slot).and_then(|seen| seen.annotation(FAILED_ANNOTATION));
         let noted = noted.and_then(|noted| noted.strip_prefix(&request)).map(str::to_owned);
         let said = noted.unwrap_or_else(|| {
-            let health = self.observed.get(switch).map(observed::Resource::health);
-            let failed = health.filter(|health| health.state == State::Failed);
-            failed.map(|health| self.secrets.scrub(&health.message)).unwrap_or_default()
+            let Some(switch) = self.observed.get(switch) else { return UNANSWERED.to_owned() };
+            let health = switch.health();
+            let is_error = matches!(health.state, State::Failed | State::Waiting);
+            if is_error {
+                self.secrets.scrub(&health.message)
+            } else if is_answered(switch) {
+                String::new()
+            } else {
+                UNANSWERED.to_owned()
+            }
         });
         if let Some(machine) = self.desired.get_mut(slot) {
             let annotation = ["metadata", "annotations", FAILED_ANNOTATION];
             put(&mut machine.object, &annotation, Some(format!("{request}{said}").into()));
         }
         let told = "has not started within 30 minutes. Start it again to retry";
-        if said.is_empty() {
-            let cause = Some(Cause::new(Code::NoCapacity, []));
-            return Health { cause, ..Health::pending(State::Failed, Reason::Failed, told) };
+        let code = match said.as_str() {
+            "" => Some(Code::NoCapacity),
+            UNANSWERED => Some(Code::TimedOut),
+            _ => None,
+        };
+        if let Some(code) = code {
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            let message = format!("{told}{said}");
+            let cause = Some(Cause::new(code, []));
+            return Health { cause, ..Health::pending(State::Failed, Reason::Failed, message) };
         }
         Health::pending(State::Failed, Reason::Failed, format!("{told}: {said}"))
     }

@@ -31,6 +31,8 @@ model! {
         pub assume_role_policy: Option<String>,
         /// Its purpose.
         pub description: Option<String>,
+        /// Whether a deletion of the role also detaches and deletes its policies.
+        pub force_detach_policies: Option<bool>,
         /// ARN of the policy that limits all rights of the role.
         pub permissions_boundary: Option<String>,
         /// Tags.

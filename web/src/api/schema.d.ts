@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/api/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create an application environment.
+         * @description The same as the path with a slash at its end.
+         */
+        post: operations["createApplicationEnvironmentWithoutSlash"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/environments/": {
         parameters: {
             query?: never;
@@ -510,8 +530,8 @@ export interface paths {
         };
         /**
          * Changes of my application environments, by WebSocket.
-         * @description Messages are `{requestId, name, status, eventType}`. The stream starts with existing
-         *     environments, as ADDED. The session, the header Authorization or a first message `{"token":
+         * @description Messages are `{requestId, name, status, eventType}`. With the status Error, they also have a
+         *     `message`. The stream starts with existing environments, as ADDED. The session, the header Authorization or a first message `{"token":
          *     "…"}` identifies the user. A token in the URL is ignored.
          */
         get: operations["watchApplicationEnvironments"];
@@ -696,6 +716,8 @@ export interface components {
              *     a command that opens a session at AWS.
              */
             sshClosed: boolean;
+            /** @description Whether the machine has no SSH key, so that users connect by a session at AWS. */
+            sshKeyless: boolean;
             /** @description The status fields of the kind. */
             status: Record<string, unknown>;
             uid: string;
@@ -727,6 +749,43 @@ export interface components {
             field: string;
             /** @description The value that was found, and the allowed values. */
             message: string;
+        };
+        /** @description A value of a field. */
+        FieldOption: {
+            /** @description A description in one line. */
+            description?: string | null;
+            /** @description The model of the GPUs of a machine type. */
+            gpu?: string | null;
+            /**
+             * Format: int32
+             * @description The memory of one GPU in GiB.
+             */
+            gpuMemoryGiB?: number | null;
+            /**
+             * Format: int32
+             * @description The number of its GPUs.
+             */
+            gpus?: number | null;
+            /** @description US dollars for an hour, in the first region of the options. Absent if the price is not known. */
+            hourlyUSD?: string | null;
+            /**
+             * Format: int32
+             * @description The memory in GiB.
+             */
+            memoryGiB?: number | null;
+            /**
+             * Format: int32
+             * @description The number of virtual CPUs.
+             */
+            vCPUs?: number | null;
+            value: string;
+        };
+        /** @description The known values of a field. */
+        FieldOptions: {
+            /** @description Path of the field, for example `spec.parameters.instanceType`. */
+            field: string;
+            /** @description The values, the usual one first. */
+            options: components["schemas"]["FieldOption"][];
         };
         /** @description Returns 200 while the API runs. */
         Health: {
@@ -797,6 +856,8 @@ export interface components {
             mayCreate?: boolean | null;
             /** @description The requested namespace, or the first of my namespaces in which I may create the kind. */
             namespace?: string | null;
+            /** @description The known values of fields, if the request names one kind. Other values may be valid too. */
+            options?: components["schemas"]["FieldOptions"][] | null;
             /** @description The name in paths. */
             plural: string;
             /**
@@ -868,6 +929,8 @@ export interface components {
              * @default small
              */
             nodeSize: string | null;
+            /** @description Another name of `nodeSize`. */
+            size?: string | null;
         };
         /**
          * @description A new stock pool.
@@ -1078,6 +1141,8 @@ export interface components {
             allocated?: number | null;
             /** Format: int64 */
             available?: number | null;
+            /** @description Why the pool waits or failed. */
+            message?: string | null;
             phase: string;
         };
         /** @description An environment and its object in the API server. */
@@ -1098,6 +1163,8 @@ export interface components {
         WorkspaceStatus: {
             connection?: string | null;
             instanceId?: string | null;
+            /** @description Why the workspace waits or failed. */
+            message?: string | null;
             /** @description The phase; Pending if unknown. */
             phase: string;
             publicIp?: string | null;
@@ -1122,6 +1189,8 @@ export type Environment = components['schemas']['Environment'];
 export type Expiring = components['schemas']['Expiring'];
 export type Extension = components['schemas']['Extension'];
 export type FieldError = components['schemas']['FieldError'];
+export type FieldOption = components['schemas']['FieldOption'];
+export type FieldOptions = components['schemas']['FieldOptions'];
 export type Health = components['schemas']['Health'];
 export type Job = components['schemas']['Job'];
 export type Kept = components['schemas']['Kept'];
@@ -1149,9 +1218,123 @@ export type Workspace = components['schemas']['Workspace'];
 export type WorkspaceStatus = components['schemas']['WorkspaceStatus'];
 export type $defs = Record<string, never>;
 export interface operations {
+    createApplicationEnvironmentWithoutSlash: {
+        parameters: {
+            query?: {
+                /** @description Create the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewEnvironment"];
+            };
+        };
+        responses: {
+            /** @description The environment is being created. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Creating"];
+                };
+            };
+            /** @description The request is invalid: `errors` has the fields. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a Kubernetes token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The object already exists, or it has changed since you read it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 1 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The media type of the body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected: `detail` has the reason. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal is unavailable. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     createApplicationEnvironment: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Create the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1270,7 +1453,7 @@ export interface operations {
                 phase?: string;
                 /** @description A part of the name. */
                 search?: string;
-                /** @description Labels that all returned environments have: `key=value,key=value`. */
+                /** @description Labels of the environments, as in kubectl: `team=vision,stage!=prod`. Not empty. */
                 labelSelector?: string;
                 /** @description Maximum number of environments in a page [default: 100, at most 500]. */
                 limit?: number;
@@ -1356,6 +1539,8 @@ export interface operations {
             query?: {
                 /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
+                /** @description Write the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
             };
             header?: never;
             path?: never;
@@ -1569,6 +1754,8 @@ export interface operations {
             query?: {
                 /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
+                /** @description Write the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
             };
             header?: never;
             path: {
@@ -1808,6 +1995,8 @@ export interface operations {
             query?: {
                 /** @description Only check whether the object would be accepted. */
                 dryRun?: boolean;
+                /** @description Write the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
             };
             header?: never;
             path: {
@@ -2786,7 +2975,10 @@ export interface operations {
     };
     replaceKeys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A namespace in which I may create workspaces. Required if the portal knows none. */
+                namespace?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3213,7 +3405,10 @@ export interface operations {
     };
     listStockPools: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Namespace of the pools. Default: all namespaces. */
+                namespace?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3281,7 +3476,10 @@ export interface operations {
     };
     createStockPool: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Create the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
+            };
             header?: {
                 /** @description The client's id of this request: at most 255 visible characters. */
                 "Idempotency-Key"?: string | null;
@@ -3639,7 +3837,10 @@ export interface operations {
     };
     createWorkspace: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Create the object although the function would reject it, as a preview shows. */
+                skipCheck?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;

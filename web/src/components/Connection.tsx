@@ -53,6 +53,7 @@ export function Connection({ environment }: { environment: Environment }) {
         <p className="note">The address is reachable from inside the cluster only.</p>
       )}
       {environment.sshClosed && <Closed />}
+      {environment.sshKeyless && <Keyless />}
       {facts.length > 0 && <Outputs facts={facts} />}
     </>
   );
@@ -73,6 +74,15 @@ function Closed() {
       SSH is closed: no network is allowed. Add one under{' '}
       <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then, this command opens an AWS
       session.
+    </p>
+  );
+}
+
+function Keyless() {
+  return (
+    <p className="note">
+      No SSH key: connect by AWS Session Manager. To use SSH, add your key to ~/.ssh/authorized_keys
+      in a session. New workspaces get the keys in <Link href="/keys">your list of keys</Link>.
     </p>
   );
 }

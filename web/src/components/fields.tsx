@@ -1,6 +1,7 @@
 import { NativeSelect, Skeleton, Switch, Textarea, TextInput } from '@mantine/core';
 import type { FieldProps, WidgetProps } from '@rjsf/utils';
 import { useState, type ReactNode } from 'react';
+import type { FieldOption } from '../api/schema';
 import { readPairs, writePairs } from '../kinds/pairs';
 import { beginning, type Data, type Schema } from '../kinds/schema';
 import { messagesIn } from '../kinds/validate';
@@ -28,9 +29,12 @@ export function TextWidget(props: Widget) {
   const value: unknown = props.value;
   const number = schema.type === 'integer' || schema.type === 'number';
   const change = (text: string) => onChange(text === '' ? undefined : number ? Number(text) : text);
-  return (
+  const known = schema['x-options'] ?? [];
+  const list = known.length > 0 ? `${id}.options` : undefined;
+  const input = (
     <TextInput
       id={id}
+      list={list}
       label={label}
       {...words(props)}
       required={required}
@@ -48,6 +52,25 @@ export function TextWidget(props: Widget) {
       onBlur={() => onBlur(id, value)}
     />
   );
+  if (!list) return input;
+  return (
+    <>
+      {input}
+      <datalist id={list}>
+        {known.map((option) => (
+          <option key={option.value} value={option.value}>
+            {labelOf(option)}
+          </option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** A known value in words: its description and its price. */
+function labelOf({ description, hourlyUSD }: FieldOption): string | undefined {
+  const price = hourlyUSD && `$${hourlyUSD} per hour`;
+  return [description, price].filter(Boolean).join(', ') || undefined;
 }
 
 /** A field for one of several values. */

@@ -1,5 +1,5 @@
 import type { RJSFSchema, UiSchema } from '@rjsf/utils';
-import type { Kind } from '../api/schema';
+import type { FieldOption, FieldOptions, Kind } from '../api/schema';
 import { toLabel } from './format';
 
 /** Data of a spec or of an object in it. */
@@ -12,6 +12,8 @@ export type Schema = RJSFSchema & {
   additionalProperties?: Schema | boolean;
   'x-kubernetes-validations'?: { rule: string; message?: string }[];
   'x-kubernetes-preserve-unknown-fields'?: boolean;
+  /** The known values of a text. Other values may be valid too. */
+  'x-options'?: readonly FieldOption[];
 };
 
 /**
@@ -40,8 +42,30 @@ export interface Hints {
 const NOBODY: Hints = { login: '', keys: [] };
 
 /** Whether environments of a kind give access by SSH keys. */
-export function takesKeys({ properties = {} }: Schema): boolean {
-  return Object.entries(properties).some(([name, one]) => name === KEYS || takesKeys(one));
+export function takesKeys(schema: Schema): boolean {
+  return keysOf(schema) !== undefined;
+}
+
+/** The schema with the known values of its fields. */
+export function withOptions(schema: Schema, all: readonly FieldOptions[]): Schema {
+  return all.reduce(
+    (of, { field, options }) => withOption(of, field.split('.').slice(1), options),
+    schema,
+  );
+}
+
+function withOption(
+  schema: Schema,
+  [name = '', ...rest]: readonly string[],
+  options: readonly FieldOption[],
+): Schema {
+  const one = schema.properties?.[name];
+  if (!one) return schema;
+  const next: Schema =
+    rest.length > 0
+      ? withOption(one, rest, options)
+      : Object.assign({}, one, { 'x-options': options });
+  return { ...schema, properties: { ...schema.properties, [name]: next } };
 }
 
 /** The field with SSH public keys, in any kind. */
@@ -51,10 +75,25 @@ const KEYS = 'sshPublicKeys';
 const NETWORKS = 'allowedCidrs';
 
 /** The path of the networks' field of a kind, if it has one. */
-export function networksOf({ properties = {} }: Schema): string[] | undefined {
-  if (properties[NETWORKS]) return [NETWORKS];
+export function networksOf(schema: Schema): string[] | undefined {
+  return pathOf(NETWORKS, schema);
+}
+
+/** The path of the keys' field of a kind, if it has one. */
+export function keysOf(schema: Schema): string[] | undefined {
+  return pathOf(KEYS, schema);
+}
+
+/** Whether the data has no SSH key at this path. */
+export function isKeyless(data: Data, path: readonly string[]): boolean {
+  const keys = path.reduce<unknown>((of, name) => (of as Data | undefined)?.[name], data);
+  return !Array.isArray(keys) || keys.length === 0;
+}
+
+function pathOf(field: string, { properties = {} }: Schema): string[] | undefined {
+  if (properties[field]) return [field];
   for (const [name, one] of Object.entries(properties)) {
-    const below = networksOf(one);
+    const below = pathOf(field, one);
     if (below) return [name, ...below];
   }
   return undefined;

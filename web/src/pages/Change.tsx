@@ -126,7 +126,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     }
     setSince(undefined);
     try {
-      const fresh = await send(environment, base, schema, form.spec);
+      const fresh = await send(environment, base, schema, form.spec, anyway);
       if (fresh) catchUp(fresh);
       else {
         tell({ tone: 'good', title: `${environment.name} is being changed` });
@@ -242,12 +242,13 @@ async function send(
   read: Whole,
   schema: Schema,
   spec: Data,
+  skipCheck: boolean,
   anew = ANEW,
 ): Promise<Whole | undefined> {
   try {
     await answer(
       api.PUT('/api/v1/environments/{namespace}/{kind}/{name}', {
-        params: { path: placeOf(environment) },
+        params: { path: placeOf(environment), query: skipCheck ? { skipCheck } : {} },
         body: document(read, schema, spec),
       }),
     );
@@ -257,7 +258,7 @@ async function send(
     const fresh = await get(environment);
     if (differences(own(schema, read), own(schema, fresh)).length > 0) return fresh;
     if (anew === 0) throw refused;
-    return send(environment, fresh, schema, spec, anew - 1);
+    return send(environment, fresh, schema, spec, skipCheck, anew - 1);
   }
 }
 

@@ -8,9 +8,10 @@ import type { Document, Kind, Whole } from '../api/schema';
 import { changed, differences, type Difference } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
 import { pageOf } from '../kinds/paths';
-import { asked, beginning, type Data } from '../kinds/schema';
+import { asked, beginning, withOptions, type Data } from '../kinds/schema';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
+import { NoKey } from '../components/NoKey';
 import { Hourly, Preview, usePreview, withLife } from '../components/Preview';
 import { ProblemAlert, rejection } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
@@ -20,6 +21,7 @@ import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { usePortal } from '../state/portal';
 import { meAtom } from '../state/session';
 import { useKindMetadata } from '../state/useKindMetadata';
+import { useRequest } from '../state/useRequest';
 
 /** The user's input. Other fields start with their initial values. */
 interface Draft {
@@ -37,8 +39,13 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   const portal = usePortal();
   const { title, suffix } = useKindMetadata(kind);
   const [, go] = useLocation();
-  const schema = useMemo(() => asked(kind), [kind]);
   const path = kindPath(kind);
+  const { data: known } = useRequest(path, (signal) =>
+    answer(api.GET('/api/v1/kinds/{kind}', { params: { path: { kind: path } }, signal })),
+  );
+  const schema = useMemo(() => asked(kind), [kind]);
+  // The options arrive later. The state of the form belongs to the schema without them.
+  const shown = useMemo(() => withOptions(schema, known?.options ?? []), [schema, known]);
   const saved = useDraft(path) as Draft | undefined;
   // Until the user enters a name, the name is a free one. The list of environments may load after
   // this form opens.
@@ -118,7 +125,10 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
     }
     setSent(name);
     try {
-      const made = (await answer(api.POST('/api/v1/environments', { body: document }))) as Whole;
+      const query = anyway ? { skipCheck: true } : {};
+      const made = (await answer(
+        api.POST('/api/v1/environments', { params: { query }, body: document }),
+      )) as Whole;
       const { object: _, ...environment } = made;
       portal.environments.offer(environment);
       discardDraft(path);
@@ -185,7 +195,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         {/* Text fields keep their own text, so they are recreated after a change from outside. */}
         <SchemaForm
           key={filled}
-          schema={schema}
+          schema={shown}
           data={form.data}
           faults={form.faults}
           onChange={form.change}
@@ -194,6 +204,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         {preview.data?.sshClosed && ready && (
           <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
         )}
+        <NoKey schema={schema} data={form.data} />
         <div className="buttons end sticky">
           {ready && preview.error === undefined && preview.data && (
             <span className="small grow">

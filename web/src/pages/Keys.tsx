@@ -1,4 +1,4 @@
-import { Button, Skeleton, Textarea } from '@mantine/core';
+import { Button, Skeleton, Textarea, TextInput } from '@mantine/core';
 import { useSetAtom } from 'jotai';
 import { useState } from 'react';
 import { answer, api } from '../api/client';
@@ -38,6 +38,9 @@ function Keys({ first }: { first: string[] }) {
   const secret = holdsPrivateKey(draft);
   useSaveDraft('keys', draft === '' || secret ? undefined : draft);
   const [refused, setRefused] = useState<string>();
+  // The portal may know no namespace in which the user may create workspaces.
+  const [asksPlace, setAsksPlace] = useState(false);
+  const [namespace, setNamespace] = useState('');
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
   /** Changes the current list, because another page may have changed it since this page read it. */
@@ -49,9 +52,18 @@ function Keys({ first }: { first: string[] }) {
     setRefused(undefined);
     try {
       const now = await answer(api.GET(PATH));
-      const { keys } = await answer(api.PUT(PATH, { body: { keys: change(now.keys) } }));
+      const { keys } = await answer(
+        api.PUT(PATH, {
+          params: { query: namespace ? { namespace } : {} },
+          body: { keys: change(now.keys) },
+        }),
+      );
       setStored(keys);
       tell({ tone: 'good', title: done(now.keys.length, keys.length) });
+    } catch (error) {
+      const fields = error instanceof Refused ? error.fields : [];
+      if (fields.some(({ field }) => field === 'namespace')) setAsksPlace(true);
+      throw error;
     } finally {
       setSaving(false);
     }
@@ -76,7 +88,9 @@ function Keys({ first }: { first: string[] }) {
       setDraft('');
     } catch (error) {
       setRefused(
-        error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error),
+        error instanceof Refused && error.fields[0]?.field.startsWith('keys')
+          ? error.fields[0].message
+          : words(error),
       );
     }
   };
@@ -126,6 +140,16 @@ function Keys({ first }: { first: string[] }) {
           spellCheck={false}
           onChange={(event) => setDraft(event.currentTarget.value)}
         />
+        {asksPlace && (
+          <TextInput
+            label="Namespace"
+            description="A namespace in which you may create workspaces."
+            value={namespace}
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => setNamespace(event.currentTarget.value.trim())}
+          />
+        )}
         <Button type="submit" loading={saving} leftSection={<Icon name="plus" />}>
           Add
         </Button>

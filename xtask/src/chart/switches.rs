@@ -60,6 +60,7 @@ fn controller(objects: &Objects) -> Result<()> {
         "ClusterRole",
         "ClusterRoleBinding",
         "Deployment",
+        "NetworkPolicy",
         "PodDisruptionBudget",
         "Role",
         "RoleBinding",

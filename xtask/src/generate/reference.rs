@@ -12,9 +12,10 @@ use function_paved_road::{manifests, server};
 use serde_json::Value;
 
 use crate::composed::{self, Composed};
+use crate::markdown::table;
 use crate::package::rbac;
 use crate::providers::Package;
-use crate::workspace;
+use crate::{versions, workspace};
 
 /// The pages with generated sections, by their paths from the repository's root.
 ///
@@ -37,7 +38,7 @@ pub(super) fn pages() -> Result<Vec<(String, String)>> {
         ("docs/reference/roles.md", vec![("rules", rules()?)]),
         ("docs/reference/settings.md", vec![("settings", manifests::settings_reference())]),
         ("docs/contributing/testing.md", vec![("core scenarios", core_scenarios()?)]),
-        ("SUPPORT.md", vec![("known problems", problems())]),
+        ("SUPPORT.md", vec![("versions", versions::supported()?), ("known problems", problems())]),
     ];
     let page = |(path, sections): (&str, Vec<(&str, String)>)| {
         let page = std::fs::read_to_string(workspace::root().join(path));
@@ -101,17 +102,6 @@ fn core_scenarios() -> Result<String> {
     let mut names: Vec<&str> = names.filter_map(|line| line.split([',', ')']).next()).collect();
     names.sort_unstable();
     Ok(names.iter().map(|name| format!("- `{name}`")).collect::<Vec<_>>().join("\n"))
-}
-
-/// A Markdown table. Cells may have any text.
-pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let line = |cells: Vec<String>| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let head = line(header.iter().map(|title| (*title).to_owned()).collect());
-    let rule = format!("|{}\n", "---|".repeat(header.len()));
-    [head, rule].into_iter().chain(rows.into_iter().map(line)).collect()
 }
 
 /// The commands that users see.

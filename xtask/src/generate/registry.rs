@@ -18,7 +18,7 @@ const PLACES: [&str; 7] = [
     "docs/how-to",
     "docs/contributing",
     "deploy/chart",
-    "package/crossplane.yaml",
+    "package/function/crossplane.yaml",
 ];
 
 /// The path of one of our packages behind a registry, or the variable of a shell block.

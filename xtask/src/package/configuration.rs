@@ -82,8 +82,7 @@ impl Contents {
             yaml::write(&root.join("activation.yaml"), std::slice::from_ref(activation))?;
         }
         yaml::write(&examples.join("example.yaml"), &self.examples)?;
-        xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }
-            .write(file)
+        xpkg::Build { crossplane, root: &root, examples: &examples, image: None }.write(file)
     }
 }
 
@@ -142,8 +141,8 @@ fn dependency(kind: &str, package: &str, version: &str) -> Value {
 
 /// The maintainer, source and license in the Function's own `crossplane.yaml`.
 fn about(root: &Path) -> Result<Value> {
-    let function = yaml::read(&root.join("package/crossplane.yaml"))?;
-    let all = function.first().context("package/crossplane.yaml is empty")?;
+    let function = yaml::read(&root.join("package/function/crossplane.yaml"))?;
+    let all = function.first().context("package/function/crossplane.yaml is empty")?;
     let kept = ["maintainer", "source", "license"].map(|name| {
         let key = format!("meta.crossplane.io/{name}");
         let value = all["metadata"]["annotations"][&key].clone();

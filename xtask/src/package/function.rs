@@ -23,16 +23,8 @@ const DESCRIPTION: &str = "Crossplane composition function for self-service envi
 /// gRPC, and metrics.
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
-/// Files in `package/` that are for users, and not part of the package.
-pub const NOT_PACKAGED: [&str; 7] = [
-    "activation/*",
-    "controller.yaml",
-    "observability/*",
-    "policy.yaml",
-    "rbac/*",
-    "rbac/providers/*",
-    "runtime-config.yaml",
-];
+/// The folder with the package's manifest and the CRD of its input, and nothing else.
+pub const ROOT: &str = "package/function";
 
 /// Builds the package for one architecture, and returns its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
@@ -55,15 +47,9 @@ pub fn pack(
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
     let crossplane = tools::path(&tools::CLI)?;
-    let root = &args.place.root().join("package");
-    xpkg::Build {
-        crossplane: &crossplane,
-        root,
-        ignore: &NOT_PACKAGED,
-        examples: &examples,
-        image: Some(&image),
-    }
-    .write(&file)?;
+    let root = &args.place.root().join(ROOT);
+    xpkg::Build { crossplane: &crossplane, root, examples: &examples, image: Some(&image) }
+        .write(&file)?;
     Ok(file)
 }
 
@@ -103,6 +89,21 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().path().unwrap().display().to_string());
         assert_eq!(paths.collect::<Vec<_>>(), ["function", licenses::IN_IMAGE]);
+    }
+
+    /// Otherwise `crossplane xpkg build --package-root` fails.
+    #[test]
+    fn folder_of_the_package_has_only_its_manifest_and_input() {
+        let root = workspace::root().join(ROOT);
+        let names = |folder: &Path| -> Vec<String> {
+            let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut names: Vec<_> =
+                entries.map(|name| name.to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&root), ["crossplane.yaml", "input"]);
+        assert_eq!(names(&root.join("input")), ["paved-road.fn.crossplane.io_settings.yaml"]);
     }
 
     #[test]

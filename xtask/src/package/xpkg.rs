@@ -10,8 +10,6 @@ pub struct Build<'a> {
     pub crossplane: &'a Path,
     /// The folder with `crossplane.yaml` and the objects beside it.
     pub root: &'a Path,
-    /// Files in that folder that are not part of the package: paths, `*` allowed.
-    pub ignore: &'a [&'a str],
     /// A folder of examples, which may be missing.
     pub examples: &'a Path,
     /// A runtime image in docker-save form.
@@ -25,9 +23,6 @@ impl Build<'_> {
         let mut command = Command::new(self.crossplane);
         command.args(["xpkg", "build"]).arg("--package-root").arg(self.root);
         command.arg("--examples-root").arg(self.examples).arg("--package-file").arg(file);
-        if !self.ignore.is_empty() {
-            command.arg("--ignore").arg(self.ignore.join(","));
-        }
         if let Some(image) = self.image {
             command.arg("--embed-runtime-image-tarball").arg(image);
         }

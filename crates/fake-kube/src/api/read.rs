@@ -112,27 +112,52 @@ fn version(request: &Request<'_>) -> Result<u64, Refused> {
 struct Wanted {
     resource: String,
     namespace: String,
-    labels: Vec<(String, String)>,
+    labels: Vec<Term>,
     name: Option<String>,
+}
+
+/// A term of a label selector, without sets of values: `a`, `!a`, `a=b`, `a!=b`.
+struct Term {
+    label: String,
+    /// `None` for any value.
+    value: Option<String>,
+    /// Whether objects that fit are left out.
+    is_negative: bool,
+}
+
+impl Term {
+    fn from_text(text: &str) -> Self {
+        let (label, value, is_negative) = if let Some(label) = text.strip_prefix('!') {
+            (label, None, true)
+        } else if let Some((label, value)) = text.split_once("!=") {
+            (label, Some(value), true)
+        } else if let Some((label, value)) = text.split_once('=') {
+            (label, Some(value.trim_start_matches('=')), false)
+        } else {
+            (text, None, false)
+        };
+        Self { label: label.to_owned(), value: value.map(str::to_owned), is_negative }
+    }
+
+    fn fits(&self, object: &Value) -> bool {
+        let found = object["metadata"]["labels"][&self.label].as_str();
+        let has = match &self.value {
+            Some(value) => found == Some(value),
+            None => found.is_some(),
+        };
+        has != self.is_negative
+    }
 }
 
 impl Wanted {
     fn from_request(request: &Request<'_>) -> Self {
-        let pairs = |query: &Query, key: &str| -> Vec<(String, String)> {
-            let terms = query.get(key).split(',').filter_map(|term| term.split_once('='));
-            terms
-                .map(|(key, value)| (key.to_owned(), value.trim_start_matches('=').to_owned()))
-                .collect()
-        };
-        let fields = pairs(&request.query, "fieldSelector");
+        let terms = |key: &str| request.query.get(key).split(',').filter(|term| !term.is_empty());
+        let name = terms("fieldSelector").find_map(|term| term.strip_prefix("metadata.name="));
         Self {
             resource: request.kind.resource(),
             namespace: request.namespace.to_owned(),
-            labels: pairs(&request.query, "labelSelector"),
-            name: fields
-                .into_iter()
-                .find(|(field, _)| field == "metadata.name")
-                .map(|(_, name)| name),
+            labels: terms("labelSelector").map(Term::from_text).collect(),
+            name: name.map(str::to_owned),
         }
     }
 
@@ -140,10 +165,7 @@ impl Wanted {
         key.resource == self.resource
             && (self.namespace.is_empty() || self.namespace == key.namespace)
             && self.name.as_ref().is_none_or(|name| *name == key.name)
-            && self
-                .labels
-                .iter()
-                .all(|(label, value)| object["metadata"]["labels"][label] == value.as_str())
+            && self.labels.iter().all(|term| term.fits(object))
     }
 }
 

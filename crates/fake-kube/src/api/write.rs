@@ -140,7 +140,11 @@ fn update(
         if !same_version(&object["metadata"]["resourceVersion"], before) {
             return Err(Refused::outdated(request.kind, request.name));
         }
+        let managers = object["metadata"]["managedFields"].clone();
         let mut object = admit(cluster, request, &key, object, Some(before))?;
+        if managers.is_array() {
+            object["metadata"]["managedFields"] = managers;
+        }
         fields::note(Some(before), &mut object, &Writer::updating(manager(request)), cluster.now());
         Ok(object)
     })?;

@@ -34,5 +34,5 @@ pub fn kinds() -> Kinds {
 pub fn nowhere() -> Cluster {
     let server = "http://127.0.0.1:1".to_owned();
     let client = Client::try_from(Config::new(server.parse().unwrap())).unwrap();
-    Cluster { client, namespace: "team".to_owned(), server }
+    Cluster { client, namespace: "team".to_owned(), is_namespace_chosen: false, server }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use kube::api::{DynamicObject, ListParams, ObjectList, TypeMeta};
+use kube::api::{DynamicObject, ObjectList, TypeMeta};
 
-use super::{Cluster, Kind, Kinds, is_denied};
+use super::{Cluster, Kind, Kinds, Selector, is_denied};
 use crate::Failure;
 use crate::names::{A_NAME, is_name};
 
@@ -28,8 +28,8 @@ pub struct Found<O = DynamicObject> {
     pub listed: Option<String>,
 }
 
-/// Finds the environments with these names, each `NAME` or `KIND/NAME`, or the reason for a
-/// failure. `read` extracts the needed data, because thousands of whole objects take much memory.
+/// Finds the environments with these names, or the reason for a failure. [`find`] describes the
+/// names. `read` extracts the needed data, because thousands of whole objects take much memory.
 /// Few names are requested one by one. For many names, each kind is listed once.
 pub async fn find_each<O>(
     cluster: &Cluster,
@@ -59,18 +59,20 @@ fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
     let mut known = BTreeSet::new();
     each.retain(|one| match one {
         Ok(Found { kind, object, .. }) => {
-            known.insert((kind.full_name(), object.metadata.name.clone()))
+            let metadata = &object.metadata;
+            known.insert((kind.full_name(), metadata.namespace.clone(), metadata.name.clone()))
         }
         Err(_) => true,
     });
     each
 }
 
-/// The only environment with the name `NAME` or `KIND/NAME`.
+/// The only environment with the name `NAME`, `KIND/NAME` or `NAMESPACE/KIND/NAME`. `KIND` is any
+/// name of the kind, alone or with its group.
 pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found, Failure> {
-    let (candidates, name) = candidates(kinds, text)?;
-    let asked = stream::iter(candidates).map(|kind| async move {
-        let answer = kind.api(&cluster.client, Some(&cluster.namespace)).get_opt(name).await;
+    let Candidates { kinds, namespace, name } = Candidates::parse(cluster, kinds, text)?;
+    let asked = stream::iter(kinds).map(|kind| async move {
+        let answer = kind.api(&cluster.client, Some(namespace)).get_opt(name).await;
         (kind, answer)
     });
     let answers: Vec<_> = asked.buffered(CONCURRENCY).collect().await;
@@ -86,7 +88,7 @@ pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found,
             Err(error) => {
                 let failure = cluster.explain(
                     &error,
-                    &format!("read {} {name} in namespace {}", kind.name(), cluster.namespace),
+                    &format!("read {} {name} in namespace {namespace}", kind.name()),
                 );
                 if !is_denied(&error) {
                     return Err(failure);
@@ -95,22 +97,52 @@ pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found,
             }
         }
     }
-    pick(&cluster.namespace, text, found, denied)
+    pick(namespace, text, found, denied)
 }
 
-/// The possible kinds, and the name.
-fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), Failure> {
-    let (candidates, name) = match text.split_once('/') {
-        Some((kind, name)) => (kinds.called(kind)?, name),
-        None => (kinds.all().to_vec(), text),
-    };
-    if !is_name(name) {
-        return Err(Failure::Usage(format!(
-            "found {text:?}; allowed: NAME or KIND/NAME, {A_NAME}"
-        )));
-    }
-    Ok((candidates, name))
+/// The environments that a text may name.
+struct Candidates<'t> {
+    kinds: Vec<Kind>,
+    namespace: &'t str,
+    name: &'t str,
 }
+
+impl<'t> Candidates<'t> {
+    fn parse(cluster: &'t Cluster, kinds: &Kinds, text: &'t str) -> Result<Self, Failure> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (namespace, kind, name) = match parts[..] {
+            [name] => (None, None, name),
+            [kind, name] => (None, Some(kind), name),
+            [namespace, kind, name] => (Some(namespace), Some(kind), name),
+            _ => (None, None, ""),
+        };
+        let kinds = match kind {
+            Some(kind) => kinds.called(kind)?,
+            None => kinds.all().to_vec(),
+        };
+        if !(is_name(name) && namespace.is_none_or(is_name)) {
+            return Err(Failure::Usage(format!(
+                "found {text:?}; allowed: NAME, KIND/NAME or NAMESPACE/KIND/NAME, {A_NAME}"
+            )));
+        }
+        let flag = &cluster.namespace;
+        if let Some(own) = namespace.filter(|own| cluster.is_namespace_chosen && own != flag) {
+            return Err(Failure::Usage(format!(
+                "{text} is in namespace {own}, and --namespace is {flag}. Leave one of them out"
+            )));
+        }
+        Ok(Self { kinds, namespace: namespace.unwrap_or(flag), name })
+    }
+
+    /// Full name of the kind, namespace and name of each environment.
+    fn keys(&self) -> impl Iterator<Item = Key> {
+        let key = |kind: &Kind| (kind.full_name(), self.namespace.to_owned(), self.name.to_owned());
+        self.kinds.iter().map(key)
+    }
+}
+
+/// Full name of the kind, namespace and name.
+type Key = (String, String, String);
 
 /// Finds many environments. Lists each possible kind once, and keeps only the requested
 /// environments.
@@ -120,40 +152,50 @@ async fn among<O>(
     names: &[String],
     read: &impl Fn(DynamicObject) -> O,
 ) -> Result<Vec<Result<Found<O>, Failure>>, Failure> {
-    let meant: Vec<_> = names.iter().map(|text| (text, candidates(kinds, text))).collect();
-    let mut wanted: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for (kinds, name) in meant.iter().filter_map(|(_, meant)| meant.as_ref().ok()) {
-        for kind in kinds {
-            wanted.entry(kind.full_name()).or_default().insert(name);
+    let meant: Vec<_> =
+        names.iter().map(|text| (text, Candidates::parse(cluster, kinds, text))).collect();
+    let mut wanted: BTreeMap<(String, &str), BTreeSet<&str>> = BTreeMap::new();
+    for one in meant.iter().filter_map(|(_, meant)| meant.as_ref().ok()) {
+        for kind in &one.kinds {
+            wanted.entry((kind.full_name(), one.namespace)).or_default().insert(one.name);
         }
     }
-    let asked = kinds.all().iter().filter_map(|kind| Some((kind, wanted.get(&kind.full_name())?)));
-    let lists = stream::iter(asked)
-        .map(|(kind, names)| async move { (kind, named(cluster, kind, names, read).await) });
+    let of_kind = |full_name: &str| kinds.all().iter().find(|kind| kind.full_name() == full_name);
+    let asked = wanted
+        .iter()
+        .filter_map(|((kind, namespace), names)| Some((of_kind(kind)?, *namespace, names)));
+    let lists = stream::iter(asked).map(|(kind, namespace, names)| async move {
+        (kind, namespace, named(cluster, kind, namespace, names, read).await)
+    });
     let mut lists = lists.buffered(CONCURRENCY);
-    let mut found: BTreeMap<(String, String), Found<O>> = BTreeMap::new();
-    let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
-    while let Some((kind, list)) = lists.next().await {
+    let mut found: BTreeMap<Key, Found<O>> = BTreeMap::new();
+    let mut denied: BTreeMap<(String, &str), kube::Error> = BTreeMap::new();
+    while let Some((kind, namespace, list)) = lists.next().await {
         match list {
-            Ok(all) => {
-                found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one)));
+            Ok(all) => found.extend(
+                all.into_iter()
+                    .map(|(name, one)| ((kind.full_name(), namespace.to_owned(), name), one)),
+            ),
+            Err(error) if is_denied(&error) => {
+                denied.insert((kind.full_name(), namespace), error);
             }
-            Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
             Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),
         }
     }
     drop(lists);
-    let picked = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
-        let (candidates, name) = meant?;
-        let refused =
-            candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
+    let picked = |(text, meant): (&String, Result<Candidates<'_>, Failure>)| {
+        let meant = meant?;
+        let namespace = meant.namespace;
+        let refused = meant
+            .kinds
+            .iter()
+            .find_map(|kind| Some((kind, denied.get(&(kind.full_name(), namespace))?)));
         let refused = refused.map(|(kind, error)| {
-            cluster
-                .explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
+            cluster.explain(error, &format!("list {} in namespace {namespace}", kind.name()))
         });
-        let keys = candidates.iter().map(|kind| (kind.full_name(), name.to_owned()));
-        let there = keys.filter(|key| found.contains_key(key)).map(|key| (key.0.clone(), key));
-        pick(&cluster.namespace, text, there.collect(), refused)
+        let there = meant.keys().filter(|key| found.contains_key(key));
+        let there = there.map(|key| (key.0.clone(), key)).collect();
+        pick(namespace, text, there, refused)
     };
     let picked: Vec<_> = meant.into_iter().map(picked).collect();
     // A repeated name is skipped: its first occurrence has taken the environment.
@@ -164,15 +206,16 @@ async fn among<O>(
     Ok(taken.collect())
 }
 
-/// The environments of a kind with one of these names, by name.
+/// The environments of a kind in a namespace with one of these names, by name.
 async fn named<O>(
     cluster: &Cluster,
     kind: &Kind,
+    namespace: &str,
     names: &BTreeSet<&str>,
     read: &impl Fn(DynamicObject) -> O,
 ) -> kube::Result<BTreeMap<String, Found<O>>> {
     let mut found = BTreeMap::new();
-    let mut pages = pin!(pages(cluster, kind, Some(&cluster.namespace), None));
+    let mut pages = pin!(pages(cluster, kind, Some(namespace), None));
     while let Some(page) = pages.try_next().await? {
         let listed = page.metadata.resource_version;
         for object in page.items {
@@ -188,21 +231,18 @@ async fn named<O>(
 }
 
 /// A kind's environments, one page at a time. A whole page is in memory. All pages have the same
-/// version. `labels` is a label selector in kubectl's syntax.
+/// version.
 pub fn pages(
     cluster: &Cluster,
     kind: &Kind,
     namespace: Option<&str>,
-    labels: Option<&str>,
+    labels: Option<&Selector>,
 ) -> impl Stream<Item = kube::Result<ObjectList<DynamicObject>>> {
     const PAGE: u32 = 100;
     let api = kind.api(&cluster.client, namespace);
     let types =
         TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
-    let first = ListParams {
-        label_selector: labels.map(str::to_owned),
-        ..ListParams::default().limit(PAGE)
-    };
+    let first = labels.map(Selector::list_params).unwrap_or_default().limit(PAGE);
     stream::try_unfold(Some(first), move |params| {
         let (api, types) = (api.clone(), types.clone());
         async move {
@@ -235,9 +275,13 @@ fn pick<T>(
              environments"
         ))),
         _ => {
-            let name = text.rsplit('/').next().unwrap_or(text);
-            let all: Vec<String> =
-                found.iter().map(|(kind, _)| format!("{}/{name}", kind.to_lowercase())).collect();
+            let (place, name) = match text.split('/').collect::<Vec<_>>()[..] {
+                [namespace, _, name] => (format!("{namespace}/"), name),
+                [.., name] => (String::new(), name),
+                [] => (String::new(), text),
+            };
+            let full = |kind: &String| format!("{place}{}/{name}", kind.to_lowercase());
+            let all: Vec<String> = found.iter().map(|(kind, _)| full(kind)).collect();
             Err(Failure::Usage(format!(
                 "{text} is the name of several environments. Use one of {}",
                 all.join(", ")
@@ -250,7 +294,7 @@ fn pick<T>(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::cluster::samples::kinds;
+    use crate::cluster::samples::{kinds, nowhere};
 
     fn found(kind: &str) -> Found {
         let kind = kinds().called(kind).unwrap().remove(0);
@@ -281,14 +325,14 @@ mod tests {
         assert!(matches!(pick("team", "ada", none(), None), Err(Failure::Absent(_))));
     }
 
-    #[test]
-    fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
+    #[tokio::test]
+    async fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
         let both = vec![candidate("gpuws"), candidate("environment.dev.example.org")];
         let told = pick("team", "ada", both, None).unwrap_err().to_string();
         for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"]
         {
             assert!(told.contains(one), "{told}");
-            assert_eq!(candidates(&kinds(), one).unwrap().0.len(), 1);
+            assert_eq!(Candidates::parse(&nowhere(), &kinds(), one).unwrap().kinds.len(), 1);
         }
     }
 
@@ -301,10 +345,49 @@ mod tests {
         assert_eq!((each.len(), kinds), (4, vec!["GpuDevWorkspaceClaim", "Environment"]));
     }
 
-    #[test]
-    fn invalid_name_is_a_usage_error() {
-        for text in ["", "/", "gpuws/", "gpuws/a/b", "nokind/ada"] {
-            assert!(matches!(candidates(&kinds(), text), Err(Failure::Usage(_))), "{text}");
+    #[tokio::test]
+    async fn invalid_name_is_a_usage_error() {
+        for text in [
+            "",
+            "/",
+            "//",
+            "gpuws/",
+            "team/gpuws/",
+            "/gpuws/ada",
+            "team//ada",
+            "team/ada/gpuws",
+            "a/team/gpuws/ada",
+            "nokind/ada",
+            "Team/gpuws/ada",
+            "../gpuws/ada",
+        ] {
+            let cluster = nowhere();
+            let parsed = Candidates::parse(&cluster, &kinds(), text);
+            assert!(matches!(parsed, Err(Failure::Usage(_))), "{text}");
         }
+    }
+
+    #[tokio::test]
+    async fn namespace_of_a_name_overrides_the_default_and_conflicts_with_the_flag() {
+        let mut cluster = nowhere();
+        let name = "audio/gpudevworkspaceclaim.platform.acme.io/ada";
+        let namespace = |cluster: &Cluster| {
+            Candidates::parse(cluster, &kinds(), name).map(|one| one.namespace.to_owned())
+        };
+        assert_eq!(namespace(&cluster).unwrap(), "audio");
+        cluster.is_namespace_chosen = true;
+        let told = namespace(&cluster).unwrap_err().to_string();
+        let words = "ada is in namespace audio, and --namespace is team. Leave one of them out";
+        assert!(told.ends_with(words), "{told}");
+        cluster.namespace = "audio".to_owned();
+        assert_eq!(namespace(&cluster).unwrap(), "audio");
+    }
+
+    #[test]
+    fn ambiguous_name_in_a_namespace_lists_full_names() {
+        let two = || vec![candidate("gpuws"), candidate("environment.dev.example.org")];
+        let told = pick("audio", "audio/x/ada", two(), None).unwrap_err().to_string();
+        let words = "audio/gpudevworkspaceclaim.platform.acme.io/ada, audio/environment.dev";
+        assert!(told.contains(words), "{told}");
     }
 }

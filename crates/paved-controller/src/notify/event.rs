@@ -84,6 +84,18 @@ impl Event {
         Self::new(id, "namespace.over-budget", namespace.to_owned(), *since, data)
     }
 
+    /// The EnvironmentConfig with the Settings is missing. A leader that finds this again within the
+    /// hour sends the same id.
+    pub fn no_settings(name: &str, now: Timestamp) -> Self {
+        let id = format!("{name}-settings-missing-{}", now.as_second() / 3600);
+        let message = format!(
+            "The EnvironmentConfig {name} is missing or has no data, so the controller deletes no \
+             expired environment. Create it, or start the controller with --settings-from none"
+        );
+        let data = json!({"environmentConfig": name, "message": message});
+        Self::new(id, "settings.missing", name.to_owned(), now, data)
+    }
+
     /// An event to check a template with.
     pub fn sample() -> Self {
         let key = Key {
@@ -96,6 +108,7 @@ impl Event {
             owner: Some("ada".into()),
             expires_at: None,
             deletes_at: None,
+            is_applied: false,
             hourly: None,
             budget: None,
             moments: [0; State::ALL.len()],
@@ -137,27 +150,36 @@ fn data(key: &Key, record: &Record, message: &str) -> Value {
     data
 }
 
+/// A command about an environment, which means the same environment in every shell.
+fn command(verb: &str, key: &Key, arguments: &str) -> String {
+    let (kind, name, namespace) = (kind_and_group(key).0, &key.name, &key.namespace);
+    let space = if arguments.is_empty() { "" } else { " " };
+    format!("paved {verb} {kind}/{name}{space}{arguments} -n {namespace}")
+}
+
 fn sentence(state: State, key: &Key, record: &Record) -> String {
-    let (title, name) = (title(key), &key.name);
+    let title = title(key);
+    let renew = command("extend", key, "4h");
+    let start = command("start", key, "");
     // A stopped environment is warned of its deletion.
     let state =
         if state == State::Expiring && record.is_stopped() { State::Stopped } else { state };
     match (state, record.expires_at, record.deletes_at) {
         (State::Ready, ..) => format!("{title} is ready"),
-        (State::Failed, ..) => format!("{title} has failed. To see why, run: paved status {name}"),
+        (State::Failed, ..) => {
+            format!("{title} has failed. To see why, run: {}", command("status", key, ""))
+        }
         (State::Expiring, Some(at), _) => {
-            format!("{title} expires at {at}. To renew it, run: paved extend {name} 4h")
+            format!("{title} expires at {at}. To renew it, run: {renew}")
         }
         (State::Expiring, ..) => {
-            format!("{title} expires soon. To renew it, run: paved extend {name} 4h")
+            format!("{title} expires soon. To renew it, run: {renew}")
         }
         (State::Stopped, _, Some(at)) => {
-            format!(
-                "{title} is stopped, and is deleted at {at}. To start it, run: paved start {name}"
-            )
+            format!("{title} is stopped, and is deleted at {at}. To start it, run: {start}")
         }
         (State::Stopped, ..) => {
-            format!("{title} is stopped. To start it, run: paved start {name}")
+            format!("{title} is stopped. To start it, run: {start}")
         }
         (State::Deleting, ..) => format!("{title} is being deleted"),
     }

@@ -1,13 +1,18 @@
 //! Expired environments are deleted, and no others are.
 
-use crate::world::{Environment, World, head, until};
+use crate::world::{Environment, World, environment_config, head, until, usage};
 use fake_kube::faults::Failure;
 use function_paved_road::lifecycle::{NOTE, RENEWED_AT, RENEWED_FOR, STOPPED_AT};
 use jiff::SignedDuration;
+use paved_controller::{Options, SettingsFrom};
 use serde_json::{Value, json};
 
 /// The reason of most environments that stay.
 const DIFFERS: &str = "its status announces another end than the controller computes";
+
+/// The reason of environments at a wrong time.
+const WRONG_CLOCK: &str =
+    "the controller's clock differs from the API server's, or lies before its creation";
 
 /// The reason of environments with invalid values.
 const UNREADABLE: &str = "its lifecycle, the function's note or the Settings are invalid";
@@ -236,7 +241,7 @@ async fn clock_before_the_creation_deletes_nothing() {
     let _controller = world.start("a");
     world.led().await;
     assert!(!world.is_deleted(&ada));
-    assert_eq!(world.plan().await, ["ada stays: the clock lies before its creation"]);
+    assert_eq!(world.plan().await, [format!("ada stays: {WRONG_CLOCK}")]);
 }
 
 #[tokio::test]
@@ -249,18 +254,50 @@ async fn environment_in_use_is_deleted_after_its_usage_is_gone() {
         let mut used = object.clone();
         used["metadata"]["labels"]["crossplane.io/in-use"] = json!("true");
         world.put(&used);
+        let usage = usage(&ada, at);
+        world.put(&usage);
         let before = world.clocks.now();
         world.clocks.pass("2h");
         let controller = world.start("a");
         world.led().await;
         assert_eq!(world.writes(), Vec::<String>::new(), "{at}");
         assert_eq!(world.plan().await, [format!("{at} stays: a Usage protects it")]);
-        world.put(&object);
+        // Without the Usage, its label alone protects nothing.
+        world.remove(&usage);
         until("a deletion", || world.is_deleted(&ada)).await;
         controller.stop().await;
-        world.clocks.set(before);
+        world.clocks.set_all(before);
         world.writes();
     }
+}
+
+#[tokio::test]
+async fn label_of_a_usage_without_one_protects_nothing() {
+    let world = World::new().await;
+    for (name, value) in [("false", "false"), ("empty", ""), ("alone", "true")] {
+        let mut ada = short_lived(name);
+        ada.labels = json!({"crossplane.io/in-use": value});
+        world.compose(&mut ada);
+    }
+    let mut other = short_lived("other");
+    world.compose(&mut other);
+    world.put(&usage(&other, "claim"));
+    world.clocks.pass("2h");
+    let plan = world.plan().await;
+    let deleted =
+        ["alone", "empty", "false", "other"].map(|name| format!("{name} would be deleted"));
+    assert_eq!(plan, deleted);
+}
+
+#[tokio::test]
+async fn unreadable_usages_protect() {
+    let world = World::new().await;
+    let mut ada = short_lived("ada");
+    ada.labels = json!({"crossplane.io/in-use": "true"});
+    world.compose(&mut ada);
+    world.fail("list", "/usages", (403, "no right"));
+    world.clocks.pass("2h");
+    assert_eq!(world.plan().await, ["ada stays: a Usage protects it"]);
 }
 
 #[tokio::test]
@@ -289,7 +326,9 @@ async fn environment_from_git_is_stopped_and_not_deleted() {
     world.configure(&json!({"gpuWorkspace": {"lifecycle": delete_by_default}}));
     for (name, place, mark) in [
         ("argo", "annotations", "argocd.argoproj.io/tracking-id"),
-        ("argo2", "labels", "app.kubernetes.io/instance"),
+        ("fleet", "annotations", "objectset.rio.cattle.io/id"),
+        ("config-sync", "annotations", "configmanagement.gke.io/managed"),
+        ("kapp", "labels", "kapp.k14s.io/app"),
         ("flux", "labels", "kustomize.toolkit.fluxcd.io/name"),
         ("flux2", "labels", "helm.toolkit.fluxcd.io/name"),
     ] {
@@ -318,8 +357,49 @@ async fn environment_from_git_is_stopped_and_not_deleted() {
         assert_eq!(world.writes(), Vec::<String>::new(), "{name} is stopped once");
         controller.stop().await;
         world.remove(&head(&ada));
-        world.clocks.set(before);
+        world.clocks.set_all(before);
     }
+}
+
+#[tokio::test]
+async fn environment_of_an_unknown_applier_is_stopped_and_not_deleted() {
+    let world = World::new().await;
+    let delete_by_default = json!({"onExpiry": "Delete"});
+    world.configure(&json!({"gpuWorkspace": {"lifecycle": delete_by_default}}));
+    let managed = |manager: &str| json!([{"manager": manager, "operation": "Apply"}]);
+    for (name, manager) in [("tool", "my-gitops"), ("person", "kubectl"), ("ours", "paved")] {
+        let mut ada =
+            Environment::new(name, json!({"ttl": "1h"})).with_settings(delete_by_default.clone());
+        world.compose(&mut ada);
+        world.edit(&ada, |claim| claim["metadata"]["managedFields"] = managed(manager));
+    }
+    world.clocks.pass("2h");
+    let expected = ["ours would be deleted", "person would be deleted", "tool would be stopped"];
+    assert_eq!(world.plan().await, expected);
+}
+
+#[tokio::test]
+async fn instance_label_does_not_outweigh_delete_in_settings() {
+    let world = World::new().await;
+    let delete_by_default = json!({"onExpiry": "Delete"});
+    world.configure(&json!({"gpuWorkspace": {"lifecycle": delete_by_default}}));
+    let labels = json!({"app.kubernetes.io/instance": "x"});
+    let mut settings =
+        Environment::new("settings", json!({"ttl": "1h"})).with_settings(delete_by_default);
+    settings.labels = labels.clone();
+    world.compose(&mut settings);
+    // Its own retention deletes it: Argo CD 2 may create it again.
+    let mut kept =
+        Environment::new("kept", json!({"ttl": "1h", "onExpiry": "Stop", "keepStoppedFor": "1h"}));
+    kept.labels = labels;
+    world.compose(&mut kept);
+    world.clocks.pass("1h");
+    world.compose(&mut kept);
+    world.clocks.pass("2h");
+    let mut plan = world.plan().await;
+    plan.sort();
+    assert!(plan[0].starts_with("kept stays: Argo CD owns it"), "{plan:?}");
+    assert_eq!(plan[1], "settings would be deleted");
 }
 
 #[tokio::test]
@@ -370,29 +450,68 @@ async fn namespaced_environment_is_deleted_too() {
 }
 
 #[tokio::test]
-async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
+async fn wrong_clock_deletes_nothing_until_it_agrees() {
+    let world = World::new().await;
+    let (mut soon, mut late) = (short_lived("soon"), short_lived("late"));
+    late.lifecycle["ttl"] = json!("30d");
+    world.compose(&mut soon);
+    world.compose(&mut late);
+    world.clocks.pass("2h");
+    let right = world.clocks.now();
+    let all = [&soon, &late];
+    let after = |minutes: i64| right.checked_add(SignedDuration::from_mins(minutes)).unwrap();
+    for wrong in [after(6), after(24 * 60), after(365 * 24 * 60), after(-6), after(-30)] {
+        world.clocks.set(wrong);
+        let controller = world.start("a");
+        world.led().await;
+        assert!(!all.iter().any(|one| world.is_deleted(one)), "{wrong}");
+        controller.stop().await;
+        let plan = world.plan().await;
+        assert!(plan[0].contains("this machine's clock is"), "{wrong}: {plan:?}");
+    }
+    // The clock is right at the start of the replica, and jumps then.
+    world.clocks.set(after(-90));
+    let _controller = world.start("b");
+    world.led().await;
+    world.clocks.set(after(60));
+    world.settle().await;
+    assert!(!all.iter().any(|one| world.is_deleted(one)));
+    // Clocks of nodes differ by minutes.
+    world.clocks.set(after(4));
+    until("a deletion", || world.is_deleted(&soon)).await;
+    world.settle().await;
+    assert!(!world.is_deleted(&late));
+}
+
+#[tokio::test]
+async fn clock_that_jumps_right_before_a_deletion_deletes_nothing() {
+    let world = World::new().await;
+    let mut ada = short_lived("ada");
+    world.compose(&mut ada);
+    let _controller = world.start("a");
+    world.led().await;
+    for minutes in [50, 70, 600] {
+        let wrong = world.clocks.now().checked_add(SignedDuration::from_mins(minutes)).unwrap();
+        world.clocks.set(wrong);
+        world.settle().await;
+    }
+    assert!(!world.is_deleted(&ada));
+}
+
+#[tokio::test]
+async fn hourly_limit_holds_also_after_a_restart() {
     let world = World::new().await;
     world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
     let mut all: Vec<Environment> = (0..6).map(|n| short_lived(&format!("ws-{n}"))).collect();
     for environment in &mut all {
-        environment.lifecycle["ttl"] = json!("30d");
         world.compose(environment);
     }
     let deleted = || all.iter().filter(|one| world.is_deleted(one)).count();
+    world.clocks.pass("2h");
     let controller = world.start("a");
-    world.led().await;
-    let right = world.clocks.now();
-    let year = right.checked_add(SignedDuration::from_hours(24 * 365)).unwrap();
-    world.clocks.set(year);
     until("two deletions", || deleted() == 2).await;
     world.settle().await;
     assert_eq!(deleted(), 2);
-    // The clock jumps on, and back.
-    for now in [year.checked_add(SignedDuration::from_hours(99)).unwrap(), right, year] {
-        world.clocks.set(now);
-        world.settle().await;
-        assert_eq!(deleted(), 2, "{now}");
-    }
     controller.stop().await;
     for identity in ["b", "c"] {
         let controller = world.start(identity);
@@ -403,7 +522,6 @@ async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
     }
     let _controller = world.start("d");
     world.led().await;
-    // Real hours pass.
     world.clocks.pass("62m");
     until("two more", || deleted() == 4).await;
     world.settle().await;
@@ -411,7 +529,131 @@ async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn lost_lease_and_a_clock_that_jumps_do_not_start_the_count_again() {
+async fn lease_without_its_count_stops_deletions_for_an_hour() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 3}}));
+    let mut all: Vec<Environment> = (0..6).map(|n| short_lived(&format!("ws-{n}"))).collect();
+    for environment in &mut all {
+        world.compose(environment);
+    }
+    let deleted = || all.iter().filter(|one| world.is_deleted(one)).count();
+    world.clocks.pass("2h");
+    let controller = world.start("a");
+    until("three deletions", || deleted() == 3).await;
+    controller.stop().await;
+    let mut lease = world.lease();
+    lease["metadata"].as_object_mut().unwrap().remove("annotations");
+    world.put(&lease);
+    let second = world.start("b");
+    until("a leader", || world.leader().as_deref() == Some("b")).await;
+    world.settle().await;
+    assert_eq!(deleted(), 3);
+    // The count is in the Lease again, also for a third replica.
+    second.stop().await;
+    let _third = world.start("c");
+    until("a leader", || world.leader().as_deref() == Some("c")).await;
+    world.settle().await;
+    assert_eq!(deleted(), 3);
+    world.clocks.pass("62m");
+    until("the others", || deleted() == 6).await;
+}
+
+#[tokio::test]
+async fn second_leader_deletes_at_once_if_the_first_one_deleted_nothing() {
+    let world = World::new().await;
+    let first = world.start("a");
+    world.led().await;
+    first.stop().await;
+    let mut ada = short_lived("ada");
+    world.compose(&mut ada);
+    world.clocks.pass("1h");
+    let _second = world.start("b");
+    until("a deletion", || world.is_deleted(&ada)).await;
+}
+
+#[tokio::test]
+async fn environments_at_the_limit_are_not_read() {
+    let world = World::new().await;
+    let delete_by_default = json!({"onExpiry": "Delete"});
+    world.configure(&json!({
+        "controller": {"deletionsPerHour": 0},
+        "gpuWorkspace": {"lifecycle": delete_by_default},
+    }));
+    let mut all: Vec<Environment> = (0..60).map(|n| short_lived(&format!("ws-{n}"))).collect();
+    for environment in &mut all {
+        world.compose(environment);
+    }
+    let mut applied =
+        Environment::new("applied", json!({"ttl": "1h"})).with_settings(delete_by_default);
+    applied.labels = json!({"kapp.k14s.io/app": "x"});
+    world.compose(&mut applied);
+    world.clocks.pass("3h");
+    let _controller = world.start("a");
+    world.led().await;
+    // A tool owns it: it is read, and stopped in spite of the limit.
+    until("a stop", || world.annotation(&applied, STOPPED_AT).is_some()).await;
+    assert_eq!(world.reads("/ws-"), 0);
+}
+
+#[tokio::test]
+async fn missing_settings_delete_nothing_until_they_are_back() {
+    for is_without_data in [false, true] {
+        let world = World::new().await;
+        let mut ada = short_lived("ada");
+        world.compose(&mut ada);
+        world.remove_settings();
+        if is_without_data {
+            world.put(&environment_config());
+        }
+        world.clocks.pass("2h");
+        let _controller = world.start("a");
+        world.led().await;
+        assert!(!world.is_deleted(&ada));
+        let error = world.plan_error().await;
+        assert!(error.contains("paved-road: it was not found, or has no data"), "{error}");
+        world.configure(&json!({}));
+        world.clocks.pass("1m");
+        until("a deletion", || world.is_deleted(&ada)).await;
+    }
+}
+
+#[tokio::test]
+async fn settings_that_vanish_do_not_lift_their_limit() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 0}}));
+    let mut ada = short_lived("ada");
+    world.compose(&mut ada);
+    world.clocks.pass("2h");
+    let _controller = world.start("a");
+    world.led().await;
+    world.remove_settings();
+    world.clocks.pass("2m");
+    world.settle().await;
+    assert!(!world.is_deleted(&ada));
+}
+
+#[tokio::test]
+async fn platform_without_settings_keeps_the_defaults() {
+    let world = World::new().await;
+    world.remove_settings();
+    let (mut ada, mut bob) = (short_lived("ada"), short_lived("bob"));
+    world.compose(&mut ada);
+    world.clocks.pass("2h");
+    let settings_from = SettingsFrom::None;
+    let _controller = world.start_with(Options { settings_from, ..world.options("a") });
+    until("a deletion", || world.is_deleted(&ada)).await;
+    // An EnvironmentConfig that exists after all applies.
+    world.configure(&json!({"controller": {"deletionsPerHour": 0}}));
+    world.clocks.pass("2m");
+    world.settle().await;
+    world.compose(&mut bob);
+    world.clocks.pass("2h");
+    world.settle().await;
+    assert!(!world.is_deleted(&bob));
+}
+
+#[tokio::test]
+async fn lost_lease_does_not_start_the_count_again() {
     let world = World::new().await;
     world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
     let mut all: Vec<Environment> = (0..4).map(|n| short_lived(&format!("ws-{n}"))).collect();
@@ -422,8 +664,6 @@ async fn lost_lease_and_a_clock_that_jumps_do_not_start_the_count_again() {
     world.clocks.pass("2h");
     let _controller = world.start("a");
     until("two deletions", || deleted() == 2).await;
-    let year = SignedDuration::from_hours(24 * 365);
-    world.clocks.set(world.clocks.now().checked_add(year).unwrap());
     let lease = world.lease();
     world.remove(&lease);
     until("a new Lease", || {

@@ -4,7 +4,7 @@ use paved_controller::{Limits, Options};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, sleep, timeout};
 
 use crate::world::{Environment, World, limits};
 
@@ -51,6 +51,49 @@ async fn replica_is_ready_once_all_kinds_are_listed_and_the_lease_is_known() {
     world.cluster.faults.set_down(true);
     wait(address, "the watch of GpuDevWorkspaceClaim.platform.acme.io").await;
     controller.kill();
+}
+
+#[tokio::test]
+async fn half_open_connections_are_bounded_and_probes_answered() {
+    let world = World::new().await;
+    let (address, controller) = served(&world).await;
+    wait(address, "200 OK").await;
+    let mut halves = Vec::new();
+    for _ in 0..300 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: ").await.unwrap();
+        halves.push(stream);
+    }
+    assert!(get(address, "/healthz").await.contains("200 OK"));
+    let mut open = 0;
+    for half in &mut halves {
+        let mut byte = [0];
+        let read = half.read(&mut byte);
+        open += usize::from(timeout(Duration::from_millis(5), read).await.is_err());
+    }
+    assert!(open <= 64, "{open} connections are open");
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn missing_settings_and_the_age_of_held_environments_are_metrics() {
+    let world = World::new().await;
+    let mut ada = Environment::new("ada", json!({"ttl": "1h", "onExpiry": "Delete"}));
+    world.compose(&mut ada);
+    world.remove_settings();
+    world.clocks.pass("3h");
+    let (address, controller) = served(&world).await;
+    world.led().await;
+    let metrics = get(address, "/metrics").await;
+    for sample in [
+        "paved_controller_settings_missing 1",
+        "paved_controller_held_environments{reason=\"no-settings\"} 1",
+        "paved_controller_longest_held_seconds{reason=\"no-settings\"} 7200",
+        "paved_controller_clock_ahead_seconds 0",
+    ] {
+        assert!(metrics.contains(sample), "{sample}: {metrics}");
+    }
+    controller.stop().await;
 }
 
 #[tokio::test]

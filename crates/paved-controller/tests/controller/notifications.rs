@@ -157,8 +157,24 @@ async fn warning_of_a_stopped_environment_names_its_deletion() {
     assert_eq!(
         events.last().unwrap()["data"]["message"],
         "GpuDevWorkspaceClaim team/ada is stopped, and is deleted at 2026-01-02T13:00:00Z. To \
-         start it, run: paved start ada"
+         start it, run: paved start GpuDevWorkspaceClaim/ada -n team"
     );
+}
+
+#[tokio::test]
+async fn missing_settings_are_sent_with_one_id() {
+    let world = World::new().await;
+    world.remove_settings();
+    let inbox = Inbox::start(0).await;
+    let _controller = world.start_notifying("a", inbox.receiver(None));
+    until("an event", || inbox.has("missing ")).await;
+    world.clocks.pass("5m");
+    world.settle().await;
+    let events = inbox.events.lock().unwrap();
+    let ids: BTreeSet<&str> = events.iter().filter_map(|event| event["id"].as_str()).collect();
+    assert_eq!(ids.len(), 1, "{events:?}");
+    let message = events[0]["data"]["message"].as_str().unwrap();
+    assert!(message.contains("EnvironmentConfig paved-road is missing"), "{message}");
 }
 
 #[tokio::test]

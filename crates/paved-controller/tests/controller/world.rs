@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_schema::Schemas;
 use kube::Config;
 use paved_client::cluster::{Access as Flags, Cluster};
-use paved_controller::{Clock, Limits, Options, Receiver};
+use paved_controller::{Clock, Limits, Options, Receiver, SettingsFrom};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -31,14 +31,17 @@ const GROUP: &str = "platform.acme.io";
 /// Clocks that a test moves.
 #[derive(Clone, Default)]
 pub struct Clocks {
+    /// The wall clock of the controller's node.
     wall: Arc<AtomicI64>,
+    /// The clock of the API server, which is always right.
+    server: Arc<AtomicI64>,
     steady: Arc<AtomicI64>,
 }
 
 impl Clocks {
     fn new() -> Self {
         let clocks = Self::default();
-        clocks.set(time(BEGIN));
+        clocks.set_all(time(BEGIN));
         clocks
     }
 
@@ -50,12 +53,25 @@ impl Clocks {
     pub fn pass(&self, text: &str) {
         let length: SignedDuration = text.parse().unwrap();
         self.wall.fetch_add(length.as_secs(), Ordering::SeqCst);
+        self.server.fetch_add(length.as_secs(), Ordering::SeqCst);
         self.steady.fetch_add(length.as_secs(), Ordering::SeqCst);
     }
 
-    /// The wall clock jumps.
+    /// The wall clock of the controller's node jumps, and is wrong.
     pub fn set(&self, now: Timestamp) {
         self.wall.store(now.as_second(), Ordering::SeqCst);
+    }
+
+    /// It is another time, and all clocks are right.
+    pub fn set_all(&self, now: Timestamp) {
+        self.set(now);
+        self.server.store(now.as_second(), Ordering::SeqCst);
+    }
+
+    /// The clock of the API server.
+    fn of_server(&self) -> impl Fn() -> Timestamp + Send + Sync + use<> {
+        let server = Arc::clone(&self.server);
+        move || Timestamp::from_second(server.load(Ordering::SeqCst)).unwrap()
     }
 
     /// The clocks of a controller. Real time passes too, so that pauses end.
@@ -169,7 +185,7 @@ impl Running {
 
 impl World {
     pub async fn new() -> Self {
-        let clock = Timestamp::now;
+        let clocks = Clocks::new();
         let kind = |group: &str, version: &str, kind: &str, plural: &str, categories: &[&str]| {
             let names = json!({"kind": kind, "plural": plural, "categories": categories});
             Kind::from_names(group, version, &names, true)
@@ -191,6 +207,7 @@ impl World {
                 &["paved"],
             ),
             kind("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroup", "securitygroups", &[]),
+            kind("protection.crossplane.io", "v1beta1", "Usage", "usages", &[]),
         ];
         let cluster_scoped = |group: &str, version: &str, kind: &str, plural: &str| {
             Kind::from_names(group, version, &json!({"kind": kind, "plural": plural}), false)
@@ -202,14 +219,22 @@ impl World {
             "SecurityGroup",
             "securitygroups",
         ));
+        kinds.push(cluster_scoped(
+            "protection.crossplane.io",
+            "v1beta1",
+            "ClusterUsage",
+            "clusterusages",
+        ));
         for kind in kinds.iter_mut().filter(|kind| kind.categories.contains(&"paved".to_owned())) {
             kind.foreground = true;
         }
         let kinds = Kinds::new(kinds, Schemas::new([].iter()).unwrap(), Vec::new());
         let access = Access::open(User::new("controller", &[]));
-        let cluster = Arc::new(FakeCluster::new(kinds, access).with_clock(clock));
+        let cluster = Arc::new(FakeCluster::new(kinds, access).with_clock(clocks.of_server()));
         let server = Server::start(Arc::clone(&cluster)).await.unwrap();
-        Self { cluster, clocks: Clocks::new(), server, requests: Mutex::default() }
+        let world = Self { cluster, clocks, server, requests: Mutex::default() };
+        world.configure(&json!({}));
+        world
     }
 
     fn key(&self, object: &Value) -> Key {
@@ -248,12 +273,14 @@ impl World {
 
     /// Writes the Settings.
     pub fn configure(&self, data: &Value) {
-        self.put(&json!({
-            "apiVersion": "apiextensions.crossplane.io/v1beta1",
-            "kind": "EnvironmentConfig",
-            "metadata": {"name": "paved-road"},
-            "data": data,
-        }));
+        let mut config = environment_config();
+        config["data"] = data.clone();
+        self.put(&config);
+    }
+
+    /// Removes the EnvironmentConfig with the Settings.
+    pub fn remove_settings(&self) {
+        self.remove(&environment_config());
     }
 
     /// The function composes the environment now: the claim, its composite and the first resource.
@@ -304,6 +331,7 @@ impl World {
             namespace: "paved-road".to_owned(),
             identity: identity.to_owned(),
             settings: "paved-road".to_owned(),
+            settings_from: SettingsFrom::EnvironmentConfig,
             receiver: None,
             listen: None,
             limits: limits(),
@@ -341,6 +369,13 @@ impl World {
         writes.map(|one| format!("{} {}", one.method, one.path)).collect()
     }
 
+    /// How many reads since the last call of `writes` had this text in their path.
+    pub fn reads(&self, path: &str) -> usize {
+        self.collect();
+        let requests = self.requests.lock().unwrap();
+        requests.iter().filter(|one| one.method == "GET" && one.path.contains(path)).count()
+    }
+
     fn collect(&self) {
         self.requests.lock().unwrap().extend(self.cluster.requests());
     }
@@ -361,6 +396,12 @@ impl World {
     pub async fn plan(&self) -> Vec<String> {
         let lines = paved_controller::plan(self.client(), &self.options("plan")).await.unwrap();
         lines.iter().map(|line| line.rsplit('/').next().unwrap().to_owned()).collect()
+    }
+
+    /// The error of `--dry-run`.
+    pub async fn plan_error(&self) -> String {
+        let options = self.options("plan");
+        paved_controller::plan(self.client(), &options).await.unwrap_err().to_string()
     }
 
     /// Waits until a controller leads, and its environments are known.
@@ -402,6 +443,35 @@ pub async fn until(event: &str, is_so: impl Fn() -> bool) {
         }
     };
     assert!(timeout(Duration::from_secs(30), wait).await.is_ok(), "{event}");
+}
+
+/// The EnvironmentConfig with the Settings, without data.
+pub fn environment_config() -> Value {
+    json!({
+        "apiVersion": "apiextensions.crossplane.io/v1beta1",
+        "kind": "EnvironmentConfig",
+        "metadata": {"name": "paved-road"},
+    })
+}
+
+/// A Usage that protects the claim or the composite of an environment.
+pub fn usage(environment: &Environment, at: &str) -> Value {
+    let (of, kind) = if at == "claim" {
+        (head(environment), "Usage")
+    } else {
+        (composite_head(environment), "ClusterUsage")
+    };
+    let mut usage = json!({
+        "apiVersion": "protection.crossplane.io/v1beta1",
+        "kind": kind,
+        "metadata": {"name": format!("of-{}", environment.name)},
+        "spec": {"of": {"apiVersion": of["apiVersion"], "kind": of["kind"],
+            "resourceRef": {"name": of["metadata"]["name"]}}, "reason": "a release"},
+    });
+    if at == "claim" {
+        usage["metadata"]["namespace"] = json!(environment.namespace);
+    }
+    usage
 }
 
 /// Identity of a claim.

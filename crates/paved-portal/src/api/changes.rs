@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::environments::{EnvironmentDetail, EnvironmentPath, Environments};
-use super::write::{self, WriteRequest, Writer};
+use super::write::{self, WriteParams, WriteRequest, Writer};
 use crate::answer::Answer;
-use crate::extract::{Json, Path, Query, location};
+use crate::bodies::Body;
+use crate::extract::{Path, Query, location};
 use crate::identity::Person;
 use crate::owner::{ANNOTATION, LABEL};
 use crate::problem::{Conflicts, ErrorResponses, NotFound, Problem, UnprocessableEntity};
@@ -37,32 +38,23 @@ pub(crate) struct Document {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DryRunParams {
-    /// Only check whether the object would be accepted.
-    #[serde(default)]
-    #[param(required = false)]
-    dry_run: bool,
-}
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct DeleteParams {
     /// The uid of the object: another object of the same name is not deleted.
     uid: Option<String>,
 }
 
 /// Create an environment.
-#[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(DryRunParams), request_body = Document,
+#[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(WriteParams), request_body = Document,
     responses((status = 201, description = "Created.", body = EnvironmentDetail), (status = 200, description = "The object would be created.", body = EnvironmentDetail), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Query(params): Query<DryRunParams>,
-    Json(document): Json<Value>,
+    Query(params): Query<WriteParams>,
+    body: Body,
 ) -> Result<Response, Problem> {
-    let draft = WriteRequest::from_document(&writer, &person, document, None).await?;
-    let object = draft.create(&writer.environments, &person, params.dry_run).await?;
+    let body = body.read(&person).await?;
+    let draft = WriteRequest::from_document(&writer, &person, body.value, None).await?;
+    let object = draft.create(&writer.environments, &person, params).await?;
     let whole = writer.environments.whole(&draft.kind, object);
     if params.dry_run {
         return Ok(Answer(whole).into_response());
@@ -73,18 +65,21 @@ pub(crate) async fn create(
 }
 
 /// Replace an environment.
-#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(EnvironmentPath, DryRunParams),
+#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(EnvironmentPath, WriteParams),
     request_body = Document, responses((status = 200, description = "Changed.", body = EnvironmentDetail), ErrorResponses, NotFound, UnprocessableEntity, Conflicts))]
 pub(crate) async fn replace(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Query(params): Query<DryRunParams>,
-    Json(document): Json<Value>,
+    Query(params): Query<WriteParams>,
+    body: Body,
 ) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
-    let (before, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
-    let object = draft.replace(&writer.environments, &person, &before, params.dry_run).await?;
+    let place = (&kind, namespace, name);
+    writer.environments.access.check_write(&person, "update", place).await?;
+    let body = body.read(&person).await?;
+    let (before, draft) = drafted(&writer, &person, place, body.value).await?;
+    let object = draft.replace(&writer.environments, &person, &before, params).await?;
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
@@ -123,7 +118,7 @@ pub(crate) async fn drafted(
 }
 
 /// Change fields of an environment (JSON merge patch).
-#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(EnvironmentPath, DryRunParams),
+#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(EnvironmentPath, WriteParams),
     request_body(content = Object, description = "The changed fields of metadata (labels, annotations, resourceVersion) and spec; null removes a field.",
         content_type = "application/merge-patch+json", example = json!({"spec": {"replicas": 3}})),
     responses((status = 200, description = "Changed.", body = EnvironmentDetail), ErrorResponses, NotFound, UnprocessableEntity, Conflicts))]
@@ -131,10 +126,14 @@ pub(crate) async fn patch(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Query(params): Query<DryRunParams>,
-    Json(mut patch): Json<Value>,
+    Query(params): Query<WriteParams>,
+    body: Body,
 ) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
+    let place = (&kind, namespace, name);
+    writer.environments.access.check_write(&person, "patch", place).await?;
+    let mut body = body.read::<Value>(&person).await?;
+    let patch = &mut body.value;
     let Some(fields) = patch.as_object() else {
         return Err(Problem::field("body", "allowed: an object"));
     };
@@ -156,7 +155,7 @@ pub(crate) async fn patch(
                     write::keeps_binding(spec, &before.data["spec"])?;
                 }
                 let draft = WriteRequest::patched(kind.clone(), &before, spec);
-                draft.fits(&writer.environments, &person, Some(&before)).await?;
+                draft.check(&writer.environments, &person, Some(&before), params).await?;
             }
         }
     }
@@ -169,13 +168,14 @@ pub(crate) async fn patch(
             owner.mark(metadata);
         }
     }
+    let dry_run = params.dry_run;
     let params = PatchParams {
-        dry_run: params.dry_run,
+        dry_run,
         field_manager: Some("paved-portal".to_owned()),
         ..PatchParams::default()
     };
-    let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
-    if !params.dry_run {
+    let object = api.patch(name, &params, &Patch::Merge(&*patch)).await?;
+    if !dry_run {
         tracing::info!(
             user = person.username(),
             kind = kind.full_name(),

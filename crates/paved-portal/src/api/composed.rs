@@ -1,7 +1,7 @@
 //! Composes a claim in this process.
 
 use crossplane::names::SLOT;
-use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
+use function_paved_road::apis::gpu_workspace::{has_no_ssh_key, is_closed_to_ssh};
 use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
@@ -54,7 +54,16 @@ pub(crate) struct Resource {
 pub(super) struct Rejected {
     /// The introduction of the message.
     words: String,
-    pub(super) fields: Vec<FieldError>,
+    fields: Vec<FieldError>,
+}
+
+impl Rejected {
+    /// The rejection without the errors of another one. `None` if no error is left.
+    pub(super) fn beyond(mut self, known: Option<&Self>) -> Option<Self> {
+        let known = known.map_or(&[][..], |known| &known.fields);
+        self.fields.retain(|field| !known.contains(field));
+        (!self.fields.is_empty()).then_some(self)
+    }
 }
 
 impl From<Rejected> for Problem {
@@ -119,6 +128,9 @@ impl Composed {
         let slots = parts.iter().map(|part| part.slot.as_str());
         let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), slots);
         let closed = ssh_closed.then(|| "SSH is closed: no network is allowed.".to_owned());
+        let keyless = has_no_ssh_key(&text(&document["kind"]), &document["spec"]);
+        let keyless = keyless
+            .then(|| "No SSH key: you will connect by AWS Session Manager. Add a key.".to_owned());
         let others = step.others.iter();
         let others = others.map(|other| {
             format!(
@@ -131,7 +143,7 @@ impl Composed {
             composition: text(&step.composition["metadata"]["name"]),
             parts,
             resources,
-            notes: closed.into_iter().chain(others).chain(warnings).collect(),
+            notes: closed.into_iter().chain(keyless).chain(others).chain(warnings).collect(),
             price,
             expires_at,
             ssh_closed,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kube::api::{DynamicObject, ListParams};
-use paved_client::cluster::{Kind, is_denied};
+use paved_client::cluster::{InvalidSelector, Kind, Selector, is_denied};
 use paved_client::environment::tidy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub(crate) struct Which {
     phase: Option<String>,
     /// A part of the name.
     search: Option<String>,
-    /// Labels that all returned environments have: `key=value,key=value`.
+    /// Labels of the environments, as in kubectl: `team=vision,stage!=prod`. Not empty.
     label_selector: Option<String>,
     /// Maximum number of environments in a page [default: 100, at most 500].
     #[param(minimum = 1, maximum = 500)]
@@ -208,7 +208,7 @@ pub(crate) async fn list(
     let kind =
         which.kind.as_deref().map(|kind| environments.catalog.seen().called(kind)).transpose()?;
     let kind = kind.map(|kind| kind.full_name());
-    let labels = labels(which.label_selector.as_deref().unwrap_or_default())?;
+    let labels = which.label_selector.as_deref().map(selector).transpose()?;
     let limit = which.limit.unwrap_or(PAGE.0);
     if !(1..=PAGE.1).contains(&limit) {
         return Err(Problem::field("limit", format!("found {limit}; allowed: 1 to {}", PAGE.1)));
@@ -233,7 +233,7 @@ pub(crate) async fn list(
                 .as_ref()
                 .is_none_or(|part| entry.key.name.contains(&part.to_lowercase()))
             && owner
-            && labels.iter().all(|(key, value)| entry.view.labels.get(key) == Some(value))
+            && labels.as_ref().is_none_or(|labels| labels.selects(&entry.view.labels))
             && after.as_ref().is_none_or(|after| entry.key > *after)
     };
     let found = environments.visible(&person, fits).await?;
@@ -242,14 +242,14 @@ pub(crate) async fn list(
     Ok(Answer(Page { items, next }))
 }
 
-fn labels(selector: &str) -> Result<Vec<(String, String)>, Problem> {
-    let one = |term: &str| {
-        let (key, value) = term.split_once('=').ok_or_else(|| {
-            Problem::field("labelSelector", format!("found {term:?}; allowed: key=value,key=value"))
-        })?;
-        Ok((key.trim().to_owned(), value.trim_start_matches('=').trim().to_owned()))
-    };
-    selector.split(',').filter(|term| !term.trim().is_empty()).map(one).collect()
+fn selector(text: &str) -> Result<Selector, Problem> {
+    text.parse().map_err(|error| {
+        let advice = match error {
+            InvalidSelector::Empty => ". Use LABEL=VALUE, or leave the parameter out",
+            _ => "",
+        };
+        Problem::field("labelSelector", format!("{error}{advice}"))
+    })
 }
 
 fn token(key: &Key) -> Result<String, Problem> {
@@ -300,9 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_read_as_kubectl_writes_them() {
-        let both = [("a".to_owned(), "b".to_owned()), ("c".to_owned(), "d".to_owned())];
-        assert_eq!(labels("a=b, c==d,").unwrap(), both);
-        assert!(labels("a").is_err());
+    fn empty_selector_is_rejected_with_advice() {
+        for empty in ["", " ", ",", ", ,"] {
+            let problem = selector(empty).unwrap_err();
+            assert!(format!("{problem:?}").contains("leave the parameter out"), "{problem:?}");
+        }
+        assert!(selector("a=b, c==d").is_ok() && selector("a=b,").is_err());
     }
 }

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
+use super::composer;
+use super::options::{FieldOptions, options};
 use crate::access::Access;
 use crate::answer::Answer;
+use crate::clients::Clients;
 use crate::extract::{Path, Query, name};
 use crate::identity::Person;
 use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
@@ -69,11 +72,15 @@ pub(crate) struct Kind {
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
+    /// The known values of fields, if the request names one kind. Other values may be valid too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<Vec<FieldOptions>>,
 }
 
 /// The kinds, and the users' rights to create them.
 #[derive(Clone)]
 pub(crate) struct Kinds {
+    pub(crate) clients: Clients,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) access: Arc<Access>,
     pub(crate) namespaces: Namespaces,
@@ -115,7 +122,9 @@ pub(crate) async fn get(
     Query(query): Query<Where>,
 ) -> Result<Answer<Kind>, Problem> {
     let kind = kinds.catalog.seen().called(&kind)?;
-    Ok(Answer(kinds.shown(&person, &kind, query.namespace.as_deref()).await?))
+    let mut shown = kinds.shown(&person, &kind, query.namespace.as_deref()).await?;
+    shown.options = Some(kinds.options(&kind, shown.may_create == Some(true)).await);
+    Ok(Answer(shown))
 }
 
 /// The index of a kind's API in the list of all APIs. Unknown APIs come last.
@@ -125,6 +134,19 @@ fn place(kind: &cluster::Kind) -> usize {
 }
 
 impl Kinds {
+    /// The known values of a kind's fields. Only users with the right to create the kind may see
+    /// the effect of the Settings.
+    async fn options(&self, kind: &cluster::Kind, may_create: bool) -> Vec<FieldOptions> {
+        let Some(api) = kind.paved_api() else { return Vec::new() };
+        let settings = if may_create {
+            let step = composer::step(&self.clients.own(), kind, &Value::Null).await;
+            step.ok().and_then(|step| step.settings())
+        } else {
+            None
+        };
+        options(api, settings.as_ref())
+    }
+
     /// A kind with the user's right to create it.
     async fn shown(
         &self,
@@ -173,6 +195,7 @@ impl Kinds {
             schema: schema
                 .and_then(|schema| schema.pointer("/properties/spec"))
                 .map(|spec| with_secret(spec, kind)),
+            options: None,
         })
     }
 }

@@ -13,7 +13,8 @@ use utoipa::ToSchema;
 
 use super::environments::{EnvironmentPath, Environments};
 use crate::answer::Answer;
-use crate::extract::{Json, Path};
+use crate::bodies::Body;
+use crate::extract::Path;
 use crate::identity::Person;
 use crate::live::View;
 use crate::problem::{Conflicts, ErrorResponses, NotFound, Problem, UnprocessableEntity};
@@ -70,9 +71,9 @@ pub(crate) async fn extend(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Json(extension): Json<Extension>,
+    body: Body,
 ) -> Result<Answer<Requested>, Problem> {
-    let expiry = extension.expiry()?;
+    let expiry = body.read::<Extension>(&person).await?.value.expiry()?;
     let request = Request::new(&environments, &person, &place).await?;
     let renewal = request.subject.renew(expiry).map_err(|refusal| request.refused(refusal))?;
     let starts = renewal.change.is_some() && request.subject.is_started_by_renewal();
@@ -95,8 +96,9 @@ pub(crate) async fn keep(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Json(Nothing {}): Json<Nothing>,
+    body: Body,
 ) -> Result<Answer<Requested>, Problem> {
+    let Nothing {} = body.read(&person).await?.value;
     let request = Request::new(&environments, &person, &place).await?;
     let change = request.subject.keep().map_err(|refusal| request.refused(refusal))?;
     let starts = change.is_some() && request.subject.is_started_by_renewal();
@@ -111,8 +113,9 @@ pub(crate) async fn stop(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Json(Nothing {}): Json<Nothing>,
+    body: Body,
 ) -> Result<Answer<Requested>, Problem> {
+    let Nothing {} = body.read(&person).await?.value;
     let request = Request::new(&environments, &person, &place).await?;
     let change = request.subject.stop().map_err(|refusal| request.refused(refusal))?;
     Ok(Answer(request.send(change, "stopped").await?))
@@ -127,8 +130,9 @@ pub(crate) async fn start(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Json(Nothing {}): Json<Nothing>,
+    body: Body,
 ) -> Result<Answer<Requested>, Problem> {
+    let Nothing {} = body.read(&person).await?.value;
     let request = Request::new(&environments, &person, &place).await?;
     let change = request.subject.start().map_err(|refusal| request.refused(refusal))?;
     let starts = !request.subject.is_running();

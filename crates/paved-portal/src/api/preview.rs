@@ -16,7 +16,8 @@ use super::composed::{Composed, Resource};
 use super::composer;
 use super::environments::EnvironmentPath;
 use super::write::{WriteRequest, Writer};
-use crate::extract::{Json, Path};
+use crate::bodies::Body;
+use crate::extract::Path;
 use crate::live::{Part, Price};
 use crate::problem::{ErrorResponses, FieldError, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
@@ -78,11 +79,12 @@ pub(crate) struct PreviewedChange {
 pub(crate) async fn preview(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Json(document): Json<Value>,
+    body: Body,
 ) -> Result<Response, Problem> {
     let queue = &writer.environments.composer;
     let waits = queue.enter()?;
-    let draft = WriteRequest::from_document(&writer, &person, document, None).await?;
+    let body = body.read(&person).await?;
+    let draft = WriteRequest::from_document(&writer, &person, body.value, None).await?;
     // Only users with the right to create the claim may see the effect of the Settings.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
@@ -113,18 +115,15 @@ pub(crate) async fn change(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Path(place): Path<EnvironmentPath>,
-    Json(document): Json<Value>,
+    body: Body,
 ) -> Result<Response, Problem> {
+    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
+    let place = (&kind, namespace, name);
+    writer.environments.access.check_write(&person, "update", place).await?;
     let queue = &writer.environments.composer;
     let waits = queue.enter()?;
-    let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
-    let (before, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
-    if !writer.environments.access.may_change(&person, &kind, namespace).await? {
-        return Err(Problem::forbidden(format!(
-            "You may not change {} in namespace {namespace}.",
-            kind.name()
-        )));
-    }
+    let body = body.read(&person).await?;
+    let (before, draft) = drafted(&writer, &person, place, body.value).await?;
     let step = step(&writer, &draft).await?;
     let budget = Budget::read(&writer.environments, &person, &draft.namespace, &step).await;
     let after = draft.document();
@@ -133,8 +132,6 @@ pub(crate) async fn change(
     now["spec"] = before.data["spec"].clone();
     let made = move || {
         let now_composed = Composed::new(&now, None, &step);
-        let known =
-            now_composed.as_ref().err().map(|rejected| rejected.fields.clone()).unwrap_or_default();
         match Composed::new(&after, Some(&now), &step) {
             Ok(composed) => {
                 let mut previewed = PreviewedChange::since(now_composed.ok(), composed);
@@ -144,15 +141,11 @@ pub(crate) async fn change(
                 }
                 Ok(previewed)
             }
-            Err(mut rejected) => {
-                rejected.fields.retain(|field| !known.contains(field));
+            Err(rejected) => match rejected.beyond(now_composed.as_ref().err()) {
                 // A rejected environment cannot be composed and compared.
-                if rejected.fields.is_empty() {
-                    Ok(PreviewedChange::unknown(&step))
-                } else {
-                    Err(rejected.into())
-                }
-            }
+                None => Ok(PreviewedChange::unknown(&step)),
+                Some(rejected) => Err(rejected.into()),
+            },
         }
     };
     queue.answer(waits, made).await

@@ -4,9 +4,11 @@ use crossplane::json::merge_patch;
 use crossplane::spec::WRITTEN;
 use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
 use paved_client::cluster::Kind;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use utoipa::IntoParams;
 
-use super::budget::{self, Write};
+use super::check::{Write, check};
 use super::environments::Environments;
 use crate::extract::name;
 use crate::identity::{Naming, Person};
@@ -27,6 +29,21 @@ const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 /// The API server's answer to an outdated document.
 const STALE: &str = "the object has been modified. Read its latest version, and apply your \
                      changes to it.";
+
+/// How an environment is written.
+#[derive(Clone, Copy, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WriteParams {
+    /// Only check whether the object would be accepted.
+    #[serde(default)]
+    #[param(required = false)]
+    pub(crate) dry_run: bool,
+    /// Write the object although the function would reject it, as a preview shows.
+    #[serde(default)]
+    #[param(required = false)]
+    pub(crate) skip_check: bool,
+}
 
 /// Creates and changes environments.
 #[derive(Clone)]
@@ -198,17 +215,18 @@ impl WriteRequest {
         }
     }
 
-    /// Rejects the document if its price exceeds the budget of the namespace. `before` is the
-    /// existing environment.
-    pub(crate) async fn fits(
+    /// Checks the document before the API server gets it. `before` is the existing environment.
+    pub(crate) async fn check(
         &self,
         environments: &Environments,
         person: &Person,
         before: Option<&DynamicObject>,
+        params: WriteParams,
     ) -> Result<(), Problem> {
         let (kind, namespace) = (&self.kind, self.namespace.as_str());
-        let write = Write { kind, namespace, after: self.document(), before };
-        budget::check(environments, person, write).await
+        let skip = params.skip_check;
+        check(environments, person, Write { kind, namespace, after: self.document(), before, skip })
+            .await
     }
 
     /// Creates the environment.
@@ -216,9 +234,10 @@ impl WriteRequest {
         &self,
         environments: &Environments,
         person: &Person,
-        dry_run: bool,
+        params: WriteParams,
     ) -> Result<DynamicObject, Problem> {
-        self.fits(environments, person, None).await?;
+        self.check(environments, person, None, params).await?;
+        let dry_run = params.dry_run;
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
         let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
         let object = api.create(&params, &self.dynamic()?).await?;
@@ -241,14 +260,15 @@ impl WriteRequest {
         environments: &Environments,
         person: &Person,
         before: &DynamicObject,
-        dry_run: bool,
+        params: WriteParams,
     ) -> Result<DynamicObject, Problem> {
         if self.object["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
             let message = "required: the version that you have read, so that no other change is \
                            lost";
             return Err(Problem::field("metadata.resourceVersion", message));
         }
-        self.fits(environments, person, Some(before)).await?;
+        self.check(environments, person, Some(before), params).await?;
+        let dry_run = params.dry_run;
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
         let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
         let object = api.replace(&self.name, &params, &self.dynamic()?).await?;

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{only, text};
+use super::{CreateParams, only, text};
 use crate::answer::Answer;
-use crate::api::write::{WriteRequest, Writer, name_fits};
-use crate::extract::Json;
+use crate::api::write::{WriteParams, WriteRequest, Writer, name_fits};
+use crate::bodies::Body;
+use crate::extract::Query;
 use crate::identity::Person;
 use crate::kinds::{Catalog, api, is_claim};
 use crate::owner::{Owner, hash, unique};
@@ -33,6 +34,8 @@ pub(crate) struct NewEnvironment {
     /// `small`, `medium` or `large`.
     #[schema(default = "small")]
     node_size: Option<String>,
+    /// Another name of `nodeSize`.
+    size: Option<String>,
 }
 
 /// An environment that is being created.
@@ -53,30 +56,53 @@ pub(super) fn kinds(catalog: &Catalog) -> Vec<Kind> {
 }
 
 /// Create an application environment.
-#[utoipa::path(post, path = "/api/environments/", operation_id = "createApplicationEnvironment", tag = "application environments", request_body = NewEnvironment,
+#[utoipa::path(post, path = "/api/environments/", operation_id = "createApplicationEnvironment", tag = "application environments", params(CreateParams), request_body = NewEnvironment,
     responses((status = 202, description = "The environment is being created.", body = Creating), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Json(body): Json<Value>,
+    Query(params): Query<CreateParams>,
+    body: Body,
 ) -> Result<(StatusCode, Answer<Creating>), Problem> {
-    Ok((StatusCode::ACCEPTED, Answer(make(&writer, &person, &body).await?)))
-}
-
-async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Creating, Problem> {
-    let none = Map::new();
-    let body = body.as_object().unwrap_or(&none);
-    only(body, &["name", "nodeSize"])?;
-    let asked =
-        text(body, "name")?.ok_or_else(|| Problem::bad_request("Environment name is required."))?;
-    let size = text(body, "nodeSize")?.unwrap_or("small");
-    let owner = person.owner();
-    let name = environment_name(asked, &owner)?;
     let kind = kinds(&writer.environments.catalog).into_iter().next();
     let kind = kind.ok_or_else(|| {
         Problem::not_found("This cluster has no kind for application environments.")
     })?;
-    let namespace = writer.namespace(person, &kind, None).await?;
+    let namespace = writer.namespace(&person, &kind, None).await?;
+    let body = body.read(&person).await?;
+    let made = make(&writer, &person, (kind, namespace), &body.value, params.into()).await?;
+    Ok((StatusCode::ACCEPTED, Answer(made)))
+}
+
+/// Create an application environment.
+///
+/// The same as the path with a slash at its end.
+#[utoipa::path(post, path = "/api/environments", operation_id = "createApplicationEnvironmentWithoutSlash", tag = "application environments", params(CreateParams), request_body = NewEnvironment,
+    responses((status = 202, description = "The environment is being created.", body = Creating), ErrorResponses, UnprocessableEntity, Conflicts))]
+pub(crate) async fn create_without_slash(
+    writer: State<Writer>,
+    person: SignedIn,
+    params: Query<CreateParams>,
+    body: Body,
+) -> Result<(StatusCode, Answer<Creating>), Problem> {
+    create(writer, person, params, body).await
+}
+
+async fn make(
+    writer: &Writer,
+    person: &Person,
+    (kind, namespace): (Kind, String),
+    body: &Value,
+    params: WriteParams,
+) -> Result<Creating, Problem> {
+    let none = Map::new();
+    let body = body.as_object().unwrap_or(&none);
+    only(body, &["name", "nodeSize", "size"])?;
+    let asked =
+        text(body, "name")?.ok_or_else(|| Problem::bad_request("Environment name is required."))?;
+    let size = node_size(body)?.unwrap_or("small");
+    let owner = person.owner();
+    let name = environment_name(asked, &owner)?;
     let request_id = unique(16)?;
     let selector = json!({"matchLabels": {"provider": "gcp"}});
     let parameters = json!({"nodeSize": size});
@@ -87,8 +113,22 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Creating
     };
     let mut draft = WriteRequest::new(kind, namespace, name.clone(), &owner, spec);
     draft.note("labels", REQUEST, &request_id);
-    draft.create(&writer.environments, person, false).await?;
+    draft.create(&writer.environments, person, params).await?;
     Ok(Creating { status: "creating", name, request_id })
+}
+
+/// The size under its two names.
+fn node_size(body: &Map<String, Value>) -> Result<Option<&str>, Problem> {
+    match (text(body, "nodeSize")?, text(body, "size")?) {
+        (Some(node_size), Some(size)) if node_size != size => {
+            let message = format!(
+                "found {size:?}, and nodeSize is {node_size:?}; allowed: one of the two fields, \
+                 because they have the same meaning"
+            );
+            Err(Problem::field("size", message))
+        }
+        (node_size, size) => Ok(node_size.or(size)),
+    }
 }
 
 /// `<name>-<user>`

@@ -10,6 +10,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::http::HeaderMap;
 use axum::response::Response;
 use paved_client::cluster::Kind;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::{Instrument as _, Span};
@@ -34,8 +35,8 @@ const UNAUTHORIZED: u16 = 4401;
 
 /// Changes of my application environments, by WebSocket.
 ///
-/// Messages are `{requestId, name, status, eventType}`. The stream starts with existing
-/// environments, as ADDED. The session, the header Authorization or a first message `{"token":
+/// Messages are `{requestId, name, status, eventType}`. With the status Error, they also have a
+/// `message`. The stream starts with existing environments, as ADDED. The session, the header Authorization or a first message `{"token":
 /// "…"}` identifies the user. A token in the URL is ignored.
 #[utoipa::path(get, path = "/ws/status/", operation_id = "watchApplicationEnvironments", tag = "application environments",
     responses((status = 101, description = "A WebSocket."), ErrorResponses))]
@@ -95,6 +96,12 @@ async fn talk(line: Line, who: Who, mut socket: WebSocket) {
     }
 }
 
+/// The first message of a client.
+#[derive(Deserialize)]
+struct Introduction {
+    token: String,
+}
+
 /// The user of the token in the first message.
 async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
     let nobody = || Problem::unauthorized("The first message has no token.");
@@ -108,8 +115,9 @@ async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, 
         }
     });
     let text = first.await.ok().flatten().ok_or_else(nobody)?;
-    let said: Option<Value> = serde_json::from_str(&text).ok();
-    let token = said.as_ref().and_then(|said| said["token"].as_str()).map(str::trim);
+    // Other fields are skipped, because their values would take many times their length.
+    let said: Option<Introduction> = serde_json::from_str(&text).ok();
+    let token = said.as_ref().map(|said| said.token.trim());
     let token = token
         .filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
     line.bearers.person(&Token::new(token.ok_or_else(nobody)?)).await
@@ -200,5 +208,9 @@ fn told(entry: &Entry, action: Action) -> Value {
         "Provisioning"
     };
     let request = entry.view.labels.get(REQUEST).unwrap_or(&entry.view.uid);
-    json!({"requestId": request, "name": entry.key.name, "status": status, "eventType": action.word()})
+    let mut told = json!({"requestId": request, "name": entry.key.name, "status": status, "eventType": action.word()});
+    if status == "Error" {
+        told["message"] = json!(entry.view.message);
+    }
+    told
 }

@@ -6,16 +6,17 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use function_paved_road::check::kubernetes;
 use kube::api::{DynamicObject, ListParams, VersionMatch};
-use paved_client::cluster::Kind;
-use serde::Serialize;
+use paved_client::cluster::{Kind, Selector};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{only, phase, text};
+use super::{CreateParams, NoParams, message, only, phase, text};
 use crate::answer::Answer;
 use crate::api::environments::Environments;
-use crate::api::write::{self, WriteRequest, Writer, name_fits};
-use crate::extract::{Json, Path, location};
+use crate::api::write::{self, WriteParams, WriteRequest, Writer, name_fits};
+use crate::bodies::Body;
+use crate::extract::{Path, Query, location, name};
 use crate::identity::Person;
 use crate::kinds::{Catalog, api};
 use crate::live::Entry;
@@ -83,6 +84,8 @@ pub(crate) struct Status {
     phase: String,
     available: Option<i64>,
     allocated: Option<i64>,
+    /// Why the pool waits or failed.
+    message: Option<String>,
 }
 
 /// A job that creates a stock pool.
@@ -128,21 +131,38 @@ impl StockPool {
                 phase: phase(entry),
                 available: number("available"),
                 allocated: number("allocated"),
+                message: message(entry),
             },
             creation_timestamp: entry.view.created_at.clone(),
         }
     }
 }
 
+/// The filter of the list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    /// Namespace of the pools. Default: all namespaces.
+    namespace: Option<String>,
+}
+
 /// The stock pools that I may read.
-#[utoipa::path(get, path = "/api/v1/operator/stockpools", operation_id = "listStockPools", tag = "stock pools",
+#[utoipa::path(get, path = "/api/v1/operator/stockpools", operation_id = "listStockPools", tag = "stock pools", params(Which),
     responses((status = 200, description = "The list.", body = Vec<StockPool>), ErrorResponses))]
 pub(crate) async fn list(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
+    Query(which): Query<Which>,
 ) -> Result<Answer<Vec<StockPool>>, Problem> {
+    let namespace = which.namespace.as_deref();
+    let namespace = namespace.map(|text| name("namespace", text)).transpose()?;
     let names: Vec<String> = kinds(&environments.catalog).iter().map(Kind::full_name).collect();
-    let all = environments.visible(&person, |entry| names.contains(&entry.key.kind)).await?;
+    let fits = |entry: &Entry| {
+        names.contains(&entry.key.kind)
+            && namespace.is_none_or(|namespace| namespace == entry.key.namespace)
+    };
+    let all = environments.visible(&person, fits).await?;
     Ok(Answer(all.iter().map(|entry| StockPool::from_entry(entry)).collect()))
 }
 
@@ -151,15 +171,17 @@ pub(crate) async fn list(
 /// Requests with the same `Idempotency-Key` create one pool and return one job. A different body is
 /// a conflict.
 #[utoipa::path(post, path = "/api/v1/operator/stockpools", operation_id = "createStockPool", tag = "stock pools", request_body = NewStockPool,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The client's id of this request: at most 255 visible characters.")),
+    params(CreateParams, ("Idempotency-Key" = Option<String>, Header, description = "The client's id of this request: at most 255 visible characters.")),
     responses((status = 202, description = "The claim is created: the job.", body = Job), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     headers: HeaderMap,
-    Json(body): Json<Value>,
+    Query(params): Query<CreateParams>,
+    body: Body,
 ) -> Result<Response, Problem> {
-    let job = make(&writer, &person, &headers, &body).await?;
+    let body = body.read(&person).await?;
+    let job = make(&writer, &person, &headers, &body.value, params.into()).await?;
     let location = location(&["operator", "jobs", &job.job_id])?;
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Answer(job)).into_response())
 }
@@ -231,6 +253,7 @@ async fn make(
     person: &Person,
     headers: &HeaderMap,
     body: &Value,
+    params: WriteParams,
 ) -> Result<Job, Problem> {
     let environments = &writer.environments;
     let wanted = Wanted::from_body(body)?;
@@ -242,8 +265,7 @@ async fn make(
     };
     // Checks the owner's label too, because another user could put this job's ID on a visible
     // claim.
-    let mine =
-        ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
+    let mine = claims_with(&[(REQUEST, &job_id), (LABEL, &owner.label())])?;
     if key.is_some()
         && let Some((_, object)) =
             environments.find(person, &kinds(&environments.catalog), &mine).await?.first()
@@ -264,7 +286,7 @@ async fn make(
     );
     draft.note("labels", REQUEST, &job_id);
     draft.note("annotations", BODY, &wanted.hash());
-    match draft.create(environments, person, false).await {
+    match draft.create(environments, person, params).await {
         Ok(object) => {
             if key.is_some()
                 && let Some(first) = before(environments, person, mine, &object).await?
@@ -309,6 +331,12 @@ fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
     object.metadata.labels.as_ref()?.get(key)
 }
 
+/// Selects the claims with these labels.
+fn claims_with(labels: &[(&str, &str)]) -> Result<ListParams, Problem> {
+    let selector = Selector::with(labels);
+    selector.map(|one| one.list_params()).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
 /// An earlier claim with the same key, as of the creation of this claim. The API server orders all
 /// writes, and can list the state at each version. So one of two concurrent claims is the first.
 async fn before(
@@ -341,6 +369,7 @@ pub(crate) async fn job_of(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(job_id): Path<String>,
+    Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<Job>, Problem> {
     let absent = || Problem::not_found("Job not found.");
     if job_id.len() != 32
@@ -348,7 +377,7 @@ pub(crate) async fn job_of(
     {
         return Err(absent());
     }
-    let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
+    let claims = claims_with(&[(REQUEST, &job_id)])?;
     let found = environments.find(&person, &kinds(&environments.catalog), &claims).await?;
     // Prefers the user's own claim, because another user could put this job's ID on a visible
     // claim.

@@ -8,12 +8,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{only, phase, text};
+use super::{CreateParams, NoParams, message, only, phase, text};
 use crate::answer::Answer;
 use crate::api::environments::Environments;
 use crate::api::keys;
-use crate::api::write::{self, WriteRequest, Writer};
-use crate::extract::{Json, Path, name};
+use crate::api::write::{self, WriteParams, WriteRequest, Writer};
+use crate::bodies::Body;
+use crate::extract::{Path, Query, name};
 use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::live::Entry;
@@ -63,6 +64,8 @@ pub(crate) struct Status {
     instance_id: Option<String>,
     public_ip: Option<String>,
     connection: Option<String>,
+    /// Why the workspace waits or failed.
+    message: Option<String>,
 }
 
 impl Workspace {
@@ -79,6 +82,7 @@ impl Workspace {
                 instance_id: field("instanceId"),
                 public_ip: field("publicIp"),
                 connection: field("connection"),
+                message: message(entry),
             },
             creation_timestamp: entry.view.created_at.clone(),
         }
@@ -91,27 +95,36 @@ fn kinds(catalog: &Catalog) -> Vec<Kind> {
 }
 
 /// Create a workspace.
-#[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", request_body = NewWorkspace,
+#[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", params(CreateParams), request_body = NewWorkspace,
     responses((status = 202, description = "The workspace is being created: the object.", body = Object), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Json(body): Json<Value>,
+    Query(params): Query<CreateParams>,
+    body: Body,
 ) -> Result<(StatusCode, Answer<Value>), Problem> {
-    Ok((StatusCode::ACCEPTED, Answer(make(&writer, &person, &body).await?)))
+    let kind = kinds(&writer.environments.catalog).into_iter().next();
+    let kind =
+        kind.ok_or_else(|| Problem::not_found("This cluster has no kind for workspaces."))?;
+    let namespace = writer.namespace(&person, &kind, None).await?;
+    let body = body.read(&person).await?;
+    let made = make(&writer, &person, (kind, namespace), &body.value, params.into()).await?;
+    Ok((StatusCode::ACCEPTED, Answer(made)))
 }
 
-async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, Problem> {
+async fn make(
+    writer: &Writer,
+    person: &Person,
+    (kind, namespace): (Kind, String),
+    body: &Value,
+    params: WriteParams,
+) -> Result<Value, Problem> {
     let none = Map::new();
     let body = body.as_object().unwrap_or(&none);
     only(body, &["owner", "instanceType", "opencvVersion"])?;
     let named =
         text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
     let owner = writer.named(person, Some(named)).await?;
-    let kind = kinds(&writer.environments.catalog).into_iter().next();
-    let kind =
-        kind.ok_or_else(|| Problem::not_found("This cluster has no kind for workspaces."))?;
-    let namespace = writer.namespace(person, &kind, None).await?;
     let name = workspace_name(named)?;
     let mut parameters = Map::new();
     parameters.insert("owner".to_owned(), json!(parameter(&owner)));
@@ -125,7 +138,7 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
         parameters.insert("sshPublicKeys".to_owned(), json!(keys));
     }
     let draft = WriteRequest::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
-    let object = draft.create(&writer.environments, person, false).await?;
+    let object = draft.create(&writer.environments, person, params).await?;
     Ok(paved_client::environment::tidy(&object))
 }
 
@@ -159,6 +172,7 @@ fn workspace_name(owner: &str) -> Result<String, Problem> {
 pub(crate) async fn list(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
+    Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<Vec<Workspace>>, Problem> {
     let names: Vec<String> = kinds(&environments.catalog).iter().map(Kind::full_name).collect();
     let all = environments.visible(&person, |entry| names.contains(&entry.key.kind)).await?;
@@ -172,6 +186,7 @@ pub(crate) async fn delete(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(asked): Path<String>,
+    Query(NoParams {}): Query<NoParams>,
 ) -> Result<StatusCode, Problem> {
     remove(&environments, &person, &asked).await?;
     Ok(StatusCode::NO_CONTENT)

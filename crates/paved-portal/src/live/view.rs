@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
+use function_paved_road::apis::gpu_workspace::{has_no_ssh_key, is_closed_to_ssh};
 use function_paved_road::compose::{self, PowerState, ResourceStatus};
 use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,8 @@ pub(crate) struct View {
     /// Whether the machine is unreachable by SSH because no network is allowed. The address is then
     /// a command that opens a session at AWS.
     pub(crate) ssh_closed: bool,
+    /// Whether the machine has no SSH key, so that users connect by a session at AWS.
+    pub(crate) ssh_keyless: bool,
     /// The Composition of the environment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) composition: Option<String>,
@@ -240,6 +242,7 @@ impl View {
             diagnosis: seen.diagnosis().map(|found| diagnosis(found, &seen)),
             progress: progress(&seen),
             ssh_closed: endpoint.is_some() && is_closed_to_ssh(&seen.kind, slots),
+            ssh_keyless: has_no_ssh_key(&seen.kind, &object.data["spec"]),
             endpoint,
             composition: seen.composition.clone(),
             kind: seen.kind,

@@ -48,10 +48,46 @@ fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &Kin
     }
 }
 
+/// Texts of a chart that cannot be pulled, in lower case.
+const PULL: [&str; 9] = [
+    "failed to pull chart",
+    "chart repository",
+    "not found in ",
+    "no chart ",
+    "manifest unknown",
+    "failed to authorize",
+    "no such host",
+    "dial tcp",
+    "i/o timeout",
+];
+
+/// Whether a chart cannot be pulled. Helm then has no release, so provider-helm only repeats the
+/// error. It counts failures of an existing release alone. Source: provider-helm,
+/// `pkg/controller/.../release.go`: `Create` returns the error, `Update` counts.
+fn is_pull(why: &str) -> bool {
+    let why = why.to_lowercase();
+    PULL.iter().any(|text| why.contains(text))
+}
+
 /// A failed release is rolled back and installed again, up to its limit. Then the provider stops
 /// without an error, until the spec changes.
 fn set_failure_status(release: &mut Value, why: &str, world: &World) {
     let now = world.now().to_string();
+    let is_made = at(release, &["status", "atProvider", "state"]).is_some();
+    if is_pull(why) {
+        let action = if is_made {
+            "update failed: failed to upgrade"
+        } else {
+            "create failed: failed to install"
+        };
+        let pull = if why.contains("failed to pull chart") { "" } else { "failed to pull chart: " };
+        let message = format!("{action} release: {pull}{why}");
+        set_condition(release, &now, "Synced", "False", "ReconcileError", &message);
+        if !is_made {
+            set_condition(release, &now, "Ready", "False", "Creating", "");
+        }
+        return;
+    }
     let limit = at(release, &["spec", "rollbackLimit"]).and_then(Value::as_u64);
     let failed = at(release, &["status", "failed"]).and_then(Value::as_u64).unwrap_or(0) + 1;
     let gives_up = limit.is_some_and(|limit| failed >= limit);

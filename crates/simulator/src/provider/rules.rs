@@ -68,6 +68,8 @@ pub(super) struct Dependent {
     pub(super) pointer: &'static str,
     /// Whether they block the deletion only while they are being created or deleted.
     pub(super) only_busy: bool,
+    /// The parameter of the needed resource that makes its provider delete them first.
+    pub(super) unless: Option<&'static str>,
     /// The refusal.
     pub(super) refusal: &'static str,
 }
@@ -87,7 +89,7 @@ pub(super) const fn needed(
     pointer: &'static str,
     refusal: &'static str,
 ) -> Dependent {
-    Dependent { kind, pointer, only_busy: false, refusal }
+    Dependent { kind, pointer, only_busy: false, unless: None, refusal }
 }
 
 /// A resource in a cloud that may block the deletion of another one.
@@ -154,6 +156,7 @@ impl Rules {
             one.kind == dependent.kind
                 && one.group == external.group
                 && (!dependent.only_busy || one.is_busy)
+                && dependent.unless.is_none_or(|field| external.parameters[field] != true)
                 && one
                     .parameters
                     .pointer(dependent.pointer)

@@ -32,8 +32,8 @@ pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(
     fixture.put_settings(&old).await?;
     // Databases are shared again, and separate servers keep running.
     run_on(&new, &before).await?;
-    let gone = new.iter().zip(Flavour::ALL).map(async |(environment, flavour)| {
-        deletion::goes_by_its_usages(&fixture, environment, &deletion::usages("rds", flavour)).await
+    let gone = new.iter().map(async |environment| {
+        deletion::goes_by_its_usages(&fixture, environment, &deletion::usages("rds")).await
     });
     try_join_all(gone).await.map(drop)
 }
@@ -495,8 +495,8 @@ mod tests {
 
     #[test]
     fn every_setting_is_changed() {
-        let path =
-            workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
+        let path = workspace::root()
+            .join("package/function/input/paved-road.fn.crossplane.io_settings.yaml");
         let input = yaml::read(&path).unwrap().remove(0);
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let old = environment_config(workspace::root()).unwrap()["data"].clone();

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
-use function_paved_road::apis::Flavour;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -19,61 +18,29 @@ const NEWS: Duration = Duration::from_mins(1);
 /// The slots of the Usages of an API's example without add-ons, as far as its claims or composites
 /// need an order. A managed cluster is named by its type, on EKS with an app inside. `rds` is a
 /// unified environment with its own database server.
-pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'static str> {
-    let mut usages = match example {
-        "gpu-workspace" => {
-            vec!["security-group-by-instance", "role-by-instance-profile", "role-by-role-policy"]
-        }
-        "application-environment" => vec![
-            "gke-cluster-by-node-pool",
-            "cloudsql-instance-by-database",
-            "cloudsql-instance-by-database-user",
-        ],
+pub(in crate::scenarios) fn usages(example: &str) -> Vec<&'static str> {
+    match example {
+        "gpu-workspace" => vec!["security-group-by-instance"],
         "unified-environment" => vec![
             "frontend-access-by-frontend-site",
             "postgres-db-by-backend-deployment",
-            "postgres-db-by-postgres-grant",
-            "postgres-db-by-postgres-schema-grant",
             "postgres-role-by-postgres-db",
         ],
-        "rds" => {
-            vec!["frontend-access-by-frontend-site", "postgres-instance-by-backend-deployment"]
-        }
+        "rds" => vec!["frontend-access-by-frontend-site"],
         "virtual-environment" => vec!["host-namespace-by-vcluster"],
-        "gke" => vec![
-            "cluster-by-node-pool",
-            "node-pool-by-helm-config",
-            "node-pool-by-kubernetes-config",
-        ],
         "eks" => vec![
             "cluster-by-node-pool",
-            "cluster-by-cluster-auth",
             "node-pool-by-helm-config",
             "node-pool-by-kubernetes-config",
             "cluster-auth-by-helm-config",
             "cluster-auth-by-kubernetes-config",
             "helm-config-by-app",
-            "cluster-by-addon-ebs-csi",
-            "cluster-by-addon-pod-identity",
-            "addon-pod-identity-by-addon-ebs-csi",
-            "ebs-csi-policy-by-addon-ebs-csi",
-            "ebs-csi-role-by-ebs-csi-policy",
-            "addon-ebs-csi-by-helm-config",
-            "addon-ebs-csi-by-kubernetes-config",
+            "ebs-csi-role-by-helm-config",
+            "ebs-csi-role-by-kubernetes-config",
         ],
-        "aks" => vec!["cluster-by-helm-config", "cluster-by-kubernetes-config"],
+        "gke" | "aks" => vec!["cluster-by-helm-config", "cluster-by-kubernetes-config"],
         _ => vec![],
-    };
-    match (example, flavour) {
-        ("unified-environment", Flavour::Claims) => {
-            usages.extend(["namespace-by-backend-service", "namespace-by-postgres-role"]);
-        }
-        ("rds", Flavour::Claims) => {
-            usages.extend(["namespace-by-backend-service", "namespace-by-postgres-instance"]);
-        }
-        _ => {}
     }
-    usages
 }
 
 /// Observes the deletion of an environment's resources.

@@ -110,7 +110,7 @@ fn a_cluster_that_is_well_has_no_red_line() {
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
     ✓ XRD workspaces.dev.example.org  Composition workspaces
-    ✓ Admission policies  only Crossplane may bind claims and composites
+    ✓ Admission policies  only Crossplane may bind claims and composites, and write their status
     ✓ Settings paved-road  EnvironmentConfig
     ");
 }

@@ -92,6 +92,11 @@ impl Provider {
         self.here.lock().unwrap().method = method;
     }
 
+    /// From now on, the provider states another issuer.
+    pub fn states_issuer(&self, issuer: &str) {
+        issuer.clone_into(&mut self.here.lock().unwrap().issuer);
+    }
+
     /// Begins a sign-in. Returns the cookie and the state.
     pub async fn begin(&self, portal: &Portal, back: &str) -> (String, String) {
         let answer = portal.get("", &format!("/auth/sign-in?return={back}")).await;
@@ -120,8 +125,13 @@ impl Provider {
 
     /// Signs a user in. Returns the answer of the portal's callback.
     pub async fn sign_in(&self, portal: &Portal, claims: Value) -> Answer {
+        self.sign_in_with(portal, claims, json!({})).await
+    }
+
+    /// The same, with claims that only the userinfo endpoint returns.
+    pub async fn sign_in_with(&self, portal: &Portal, claims: Value, apart: Value) -> Answer {
         let (cookie, state) = self.begin(portal, "/").await;
-        self.says(claims, json!({}));
+        self.says(claims, apart);
         portal
             .send(
                 "GET",

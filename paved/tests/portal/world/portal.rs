@@ -229,6 +229,14 @@ impl Portal {
         self.until("/healthz", |_| self.log().contains(text)).await;
     }
 
+    /// The largest resident size of a portal in a process of its own, in KiB.
+    pub fn peak_memory(&self) -> u64 {
+        let Running::Process(process) = &self.running else { panic!("not a process") };
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     /// Stops the portal, and waits for its end. Returns the exit code.
     pub async fn stop(&mut self) -> i32 {
         match &mut self.running {

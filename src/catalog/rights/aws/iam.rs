@@ -38,7 +38,10 @@ pub(super) const ROLE: Rights<Scope> = Rights {
             ],
             on(ROLES, Condition::Tagged),
         ),
-        delete(&["iam:DeleteRole"], on(ROLES, Condition::Tagged)),
+        delete(
+            &["iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy"],
+            on(ROLES, Condition::Tagged),
+        ),
         delete(&["iam:RemoveRoleFromInstanceProfile"], on(PROFILES, Condition::Tagged)),
     ],
 };

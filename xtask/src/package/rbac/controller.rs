@@ -19,7 +19,7 @@ const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
 
 /// The rights as the chart takes them: for each flavour those in the APIs' `own` group, for which
 /// the chart has the name, and those to the resources with the function's `notes`; then the
-/// Settings, and the Lease in its own namespace.
+/// Settings and Usages, and the Lease in its own namespace.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -28,7 +28,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
         let notes = notes(flavour, composed, &plurals)?.rules();
         rights.insert(flavour.to_string(), json!({"own": own, "notes": notes}));
     }
-    rights.insert("settings".to_owned(), json!([settings()]));
+    rights.insert("settings".to_owned(), json!([vec![settings()], usages()].concat()));
     rights.insert("lease".to_owned(), json!(lease()));
     Ok(rights.into())
 }
@@ -41,7 +41,7 @@ fn all(composed: &[Composed]) -> Result<Vec<Value>> {
         let own = super::own(flavour, flavour.default_group(), &TEND);
         rights = rights.and(own).and(notes(flavour, composed, &plurals)?);
     }
-    Ok([rights.rules(), vec![settings()]].concat())
+    Ok([rights.rules(), vec![settings()], usages()].concat())
 }
 
 /// The first resources of environments, which have the function's notes.
@@ -58,6 +58,16 @@ fn settings() -> Value {
         "resourceNames": [ENVIRONMENT_CONFIG],
         "verbs": GET,
     })
+}
+
+/// The Usages of Crossplane 1 and 2, which protect environments.
+fn usages() -> Vec<Value> {
+    vec![
+        json!({"apiGroups": ["apiextensions.crossplane.io"], "resources": ["usages"],
+            "verbs": ["list"]}),
+        json!({"apiGroups": ["protection.crossplane.io"],
+            "resources": ["clusterusages", "usages"], "verbs": ["list"]}),
+    ]
 }
 
 /// The election of a leader, in its own namespace.
@@ -93,6 +103,7 @@ pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
         json!({"apiVersion": api_version, "kind": "RoleBinding", "metadata": metadata,
             "roleRef": reference("Role"), "subjects": subjects}),
         deployment(&metadata),
+        network_policy(&metadata),
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata,
             "spec": {"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow",
                 "selector": {"matchLabels": selector()}}}),
@@ -106,6 +117,31 @@ fn selector() -> Value {
 fn labels() -> Value {
     json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME,
         "app.kubernetes.io/part-of": "paved-road"})
+}
+
+/// Connections of the controller: Prometheus reads the metrics, which have the costs of all
+/// namespaces. The controller reaches DNS, the API server and a receiver of notifications. In most
+/// clusters, the API server is not a pod, so ports select these peers.
+fn network_policy(metadata: &Value) -> Value {
+    let namespace = |name: &str| json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}});
+    let mut prometheus = namespace("monitoring");
+    prometheus["podSelector"] = json!({"matchLabels": {"app.kubernetes.io/name": "prometheus"}});
+    let port = |port: &Value, protocol: &str| json!({"port": port, "protocol": protocol});
+    let tcp = |number: u16| port(&json!(number), "TCP");
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata,
+        "spec": {
+            "podSelector": {"matchLabels": selector()},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": [port(&json!("http"), "TCP")], "from": [prometheus]}],
+            "egress": [
+                {"ports": [port(&json!(53), "UDP"), tcp(53)], "to": [namespace("kube-system")]},
+                {"ports": [tcp(443), tcp(6443)]},
+            ],
+        },
+    })
 }
 
 fn deployment(metadata: &Value) -> Value {
@@ -173,6 +209,21 @@ mod tests {
             let groups = Flavour::ALL.map(Flavour::default_group);
             assert!(!writes || groups.iter().any(|group| has("apiGroups", group)), "{rule}");
         }
+    }
+
+    #[test]
+    fn only_prometheus_reaches_the_controller() {
+        let manifest = manifest(composed::all().unwrap()).unwrap();
+        let of = |kind: &str| manifest.iter().find(|one| one["kind"] == kind).unwrap();
+        let policy = &of("NetworkPolicy")["spec"];
+        let pod = &of("Deployment")["spec"]["template"]["metadata"]["labels"];
+        let selected = policy["podSelector"]["matchLabels"].as_object().unwrap();
+        assert!(selected.iter().all(|(key, value)| pod[key] == *value));
+        assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
+        let [ingress] = policy["ingress"].as_array().unwrap().as_slice() else { panic!() };
+        assert_eq!(ingress["from"].as_array().unwrap().len(), 1);
+        assert!(ingress["from"][0]["podSelector"].is_object(), "{ingress}");
+        assert!(policy["egress"].as_array().unwrap().iter().all(|rule| rule["ports"].is_array()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::kind_behaviour::{Id, KindBehaviour, Reference, one};
-use super::super::rules::{Rules, needed};
+use super::super::rules::{Dependent, Rules, needed};
 use super::{ACCOUNT, KIND};
 
 const ROLE: &[Reference] = &[one("role", "Role"), one("policyArn", "Policy")];
@@ -15,20 +15,23 @@ const HAS_POLICIES: &str = "deleting IAM Role (<name>): operation error IAM: Del
      response error StatusCode: 409, DeleteConflict: Cannot delete entity, must delete policies \
      first.";
 
-const HAS_PROFILES: &str = "deleting IAM Role (<name>): operation error IAM: DeleteRole, https \
-     response error StatusCode: 409, DeleteConflict: Cannot delete entity, must remove roles from \
-     instance profile first.";
+/// The field of a role that makes its provider detach and delete its policies first.
+const FORCE: Option<&str> = Some("forceDetachPolicies");
 
 pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Role" => KindBehaviour {
             at_provider: |f| json!({"arn": format!("arn:aws:iam::{ACCOUNT}:role/{}", f.external())}),
             rules: Rules {
+                // The provider always removes a role from its instance profiles first
+                // (terraform-provider-aws, internal/service/iam/role.go, DeleteRole).
                 needed_by: const {
                     &[
-                        needed("RolePolicyAttachment", "/role", "in use"),
-                        needed("RolePolicy", "/role", HAS_POLICIES),
-                        needed("InstanceProfile", "/role", HAS_PROFILES),
+                        Dependent {
+                            unless: FORCE,
+                            ..needed("RolePolicyAttachment", "/role", "in use")
+                        },
+                        Dependent { unless: FORCE, ..needed("RolePolicy", "/role", HAS_POLICIES) },
                     ]
                 },
                 ..RULES

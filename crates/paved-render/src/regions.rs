@@ -1,0 +1,141 @@
+//! Names of cloud regions, to notice typing errors.
+//!
+//! Clouds add regions, so an unknown name is a warning and never an error. The lists are those of
+//! the clouds' documentation in November 2026.
+
+use serde_json::Value;
+
+const AWS: &str = "af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 \
+    ap-south-1 ap-south-2 ap-southeast-1 ap-southeast-2 ap-southeast-3 ap-southeast-4 \
+    ap-southeast-5 ap-southeast-6 ap-southeast-7 ca-central-1 ca-west-1 eu-central-1 eu-central-2 \
+    eu-north-1 eu-south-1 eu-south-2 eu-west-1 eu-west-2 eu-west-3 il-central-1 me-central-1 \
+    me-south-1 mx-central-1 sa-east-1 us-east-1 us-east-2 us-west-1 us-west-2 cn-north-1 \
+    cn-northwest-1 us-gov-east-1 us-gov-west-1 us-iso-east-1 us-iso-west-1 us-isob-east-1 \
+    us-isob-west-1 eu-isoe-west-1 us-isof-east-1 us-isof-south-1 eusc-de-east-1";
+
+const GOOGLE: &str = "africa-south1 asia-east1 asia-east2 asia-northeast1 asia-northeast2 \
+    asia-northeast3 asia-south1 asia-south2 asia-southeast1 asia-southeast2 asia-southeast3 \
+    australia-southeast1 australia-southeast2 europe-central2 europe-north1 europe-north2 \
+    europe-southwest1 europe-west1 europe-west10 europe-west12 europe-west2 europe-west3 \
+    europe-west4 europe-west6 europe-west8 europe-west9 me-central1 me-central2 me-west1 \
+    northamerica-northeast1 northamerica-northeast2 northamerica-south1 southamerica-east1 \
+    southamerica-west1 us-central1 us-east1 us-east4 us-east5 us-south1 us-west1 us-west2 \
+    us-west3 us-west4";
+
+const AZURE: &str = "australiacentral australiacentral2 australiaeast australiasoutheast \
+    austriaeast belgiumcentral brazilsouth brazilsoutheast canadacentral canadaeast centralindia \
+    centralus chilecentral chinaeast chinaeast2 chinaeast3 chinanorth chinanorth2 chinanorth3 \
+    denmarkeast eastasia eastus eastus2 francecentral francesouth germanynorth \
+    germanywestcentral indonesiacentral israelcentral italynorth japaneast japanwest \
+    jioindiacentral jioindiawest koreacentral koreasouth malaysiasouth malaysiawest \
+    mexicocentral newzealandnorth northcentralus northeurope norwayeast norwaywest \
+    polandcentral qatarcentral southafricanorth southafricawest southcentralus southeastasia \
+    southindia spaincentral swedencentral swedensouth switzerlandnorth switzerlandwest \
+    taiwannorth uaecentral uaenorth uksouth ukwest usgovarizona usgovtexas usgovvirginia \
+    westcentralus westeurope westindia westus westus2 westus3";
+
+/// A cloud: its name for messages, and its regions.
+type Cloud = (&'static str, &'static str);
+
+const CLOUDS: [Cloud; 3] = [("AWS", AWS), ("Google Cloud", GOOGLE), ("Azure", AZURE)];
+
+/// The fields of Settings with a region, and the index of their cloud.
+const SETTINGS: [(&str, &str, usize); 4] = [
+    ("unifiedEnvironment.region", "/unifiedEnvironment/region", 0),
+    ("environment.eks.region", "/environment/eks/region", 0),
+    ("environment.gke.location", "/environment/gke/location", 1),
+    ("environment.aks.location", "/environment/aks/location", 2),
+];
+
+/// The fields of Settings with regions as keys, and the index of their cloud.
+const KEYS: [(&str, &str, usize); 3] = [
+    ("gpuWorkspace.amis", "/gpuWorkspace/amis", 0),
+    ("applicationEnvironment.zones", "/applicationEnvironment/zones", 1),
+    ("applicationEnvironment.subnetworks", "/applicationEnvironment/subnetworks", 1),
+];
+
+/// Warnings about unknown regions in the spec of a claim or of a composite.
+pub fn in_spec(kind: &str, spec: &Value) -> Vec<String> {
+    let cloud = match kind.trim_start_matches('X').trim_end_matches("Claim") {
+        "GpuDevWorkspace" => 0,
+        "ApplicationEnvironment" => 1,
+        _ => return Vec::new(),
+    };
+    let region = spec["parameters"]["region"].as_str();
+    region.and_then(|region| warning("spec.parameters.region", region, cloud)).into_iter().collect()
+}
+
+/// Warnings about unknown regions in Settings.
+pub fn in_settings(settings: &Value) -> Vec<String> {
+    let values = SETTINGS.iter().filter_map(|(path, pointer, cloud)| {
+        warning(&format!("settings.{path}"), settings.pointer(pointer)?.as_str()?, *cloud)
+    });
+    let keys = KEYS.iter().flat_map(|(path, pointer, cloud)| {
+        let regions = settings.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
+        regions.filter_map(move |(region, _)| warning(&format!("settings.{path}"), region, *cloud))
+    });
+    values.chain(keys).collect()
+}
+
+/// A warning about a region that a cloud does not have. A zone of Google Cloud counts as its
+/// region.
+fn warning(path: &str, name: &str, cloud: usize) -> Option<String> {
+    let (cloud, regions) = CLOUDS[cloud];
+    let regions = || regions.split_whitespace();
+    let region = match name.rsplit_once('-') {
+        Some((region, zone)) if cloud == "Google Cloud" && zone.len() == 1 => region,
+        _ => name,
+    };
+    if regions().any(|known| known == region) {
+        return None;
+    }
+    let nearest = crossplane::similar(region, regions(), 1);
+    let hint = nearest.first().map_or_else(String::new, |near| format!(". Did you mean {near}?"));
+    Some(format!("{path}: {name:?} is not a known region of {cloud}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn mistyped_region_is_a_warning_with_a_suggestion() {
+        for (kind, region, words) in [
+            ("ApplicationEnvironment", "us-cetral1", "Google Cloud. Did you mean us-central1?"),
+            ("XApplicationEnvironment", "europe-wset1", "Google Cloud. Did you mean europe-west"),
+            ("GpuDevWorkspaceClaim", "us-esat-1", "AWS. Did you mean us-east-1?"),
+        ] {
+            let told = in_spec(kind, &json!({"parameters": {"region": region}}));
+            assert_eq!(told.len(), 1, "{region}");
+            let begin = format!("spec.parameters.region: {region:?} is not a known region of ");
+            assert!(told[0].starts_with(&begin) && told[0].contains(words), "{told:?}");
+        }
+        let settings = json!({
+            "unifiedEnvironment": {"region": "eu-wset-1"},
+            "environment": {"eks": {"region": "eu-cnetral-1"},
+                "gke": {"location": "europe-wets1-b"}, "aks": {"location": "westeurop"}},
+            "applicationEnvironment": {"zones": {"us-cetral1": ["us-cetral1-a"]}},
+            "gpuWorkspace": {"amis": {"us-esat-1": {}}},
+        });
+        let told = in_settings(&settings);
+        assert_eq!(told.len(), 6, "{told:?}");
+        assert!(told.iter().all(|one| one.contains("Did you mean ")), "{told:?}");
+    }
+
+    #[test]
+    fn known_regions_and_zones_have_no_warning() {
+        let settings = json!({
+            "unifiedEnvironment": {"region": "eu-west-1"},
+            "environment": {"eks": {"region": "us-gov-west-1"},
+                "gke": {"location": "europe-west10-b"}, "aks": {"location": "westeurope"}},
+            "applicationEnvironment": {"zones": {"us-central1": []}},
+        });
+        assert_eq!(in_settings(&settings), Vec::<String>::new());
+        let spec = json!({"parameters": {"region": "us-central1"}});
+        assert!(in_spec("ApplicationEnvironment", &spec).is_empty());
+        assert!(in_spec("StockPool", &json!({"parameters": {"region": "x"}})).is_empty());
+        assert!(in_spec("Environment", &json!({})).is_empty());
+    }
+}
