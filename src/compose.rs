@@ -11,6 +11,7 @@ mod deletion;
 mod health;
 mod lifecycle;
 mod limits;
+mod look;
 mod lookup;
 mod managed;
 mod names;

@@ -250,8 +250,9 @@ fn reported_errors_have_their_effect_and_cause() {
         let lines = status["resources"].as_array().unwrap();
         for (of, message, reason, code) in *errors {
             let line = lines.iter().find(|line| line["slot"] == *of).unwrap();
-            let told = (line["reason"].as_str().unwrap(), line["cause"]["code"].as_str().unwrap());
-            assert_eq!(told, (*reason, *code), "{of}: {message}");
+            let actual =
+                (line["reason"].as_str().unwrap(), line["cause"]["code"].as_str().unwrap());
+            assert_eq!(actual, (*reason, *code), "{of}: {message}");
             assert!(line["cause"]["params"]["slot"] != *of, "{of} waits for itself");
         }
         let fails = errors.iter().any(|(.., reason, _)| *reason == "Failed");
@@ -384,7 +385,7 @@ fn cluster_that_takes_forty_minutes_never_stalls() {
         let mut world = case.world();
         let start = world.now();
         let mut provider = Provider::new(Pace::Rounds);
-        let mut seen: Vec<(String, i64)> = Vec::new();
+        let mut phases: Vec<(String, i64)> = Vec::new();
         for minute in 0..120 {
             call_at(&case, &mut world, after(start, minute));
             assert!(!is_stalled(&world), "{}: minute {minute}", case.name());
@@ -395,10 +396,10 @@ fn cluster_that_takes_forty_minutes_never_stalls() {
                 let now = &world.resources()[&slot];
                 let is_waiting = conditions::find(now, "Synced")
                     .is_some_and(|synced| synced["status"] == "False");
-                let begun = seen.iter().find(|(one, _)| *one == slot).map(|(_, begun)| *begun);
+                let begun = phases.iter().find(|(one, _)| *one == slot).map(|(_, begun)| *begun);
                 let begun = begun.unwrap_or_else(|| {
                     if !is_waiting {
-                        seen.push((slot.clone(), minute));
+                        phases.push((slot.clone(), minute));
                     }
                     minute
                 });
@@ -419,7 +420,7 @@ fn cluster_that_takes_forty_minutes_never_stalls() {
                 break;
             }
         }
-        slow += seen.len();
+        slow += phases.len();
         let status = &world.composite()["status"];
         assert_eq!(status["phase"], "Ready", "{}: {status:#}", case.name());
     }

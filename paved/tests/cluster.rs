@@ -328,12 +328,16 @@ async fn deletion_without_a_terminal_needs_yes() {
     let cluster = Cluster::with(pool(), &[]).await;
     let kubeconfig = cluster.kubeconfig();
     for flags in [&[][..], &["--wait"], &["--ignore-not-found"], &["--wait", "--timeout", "1s"]] {
-        let told = delete(&cluster, flags, None).await;
-        assert_eq!((told.code, told.out.as_str()), (1, ""), "{flags:?}: {}", told.err);
-        assert!(told.err.starts_with("StockPool team/shop\n"), "{}", told.err);
+        let outcome = delete(&cluster, flags, None).await;
+        assert_eq!((outcome.code, outcome.out.as_str()), (1, ""), "{flags:?}: {}", outcome.err);
+        assert!(outcome.err.starts_with("StockPool team/shop\n"), "{}", outcome.err);
         let words = "no terminal to ask for confirmation. Use --yes to delete without a question. \
                      Nothing was deleted\n";
-        assert!(told.err.ends_with(words) && !told.err.contains("Delete?"), "{}", told.err);
+        assert!(
+            outcome.err.ends_with(words) && !outcome.err.contains("Delete?"),
+            "{}",
+            outcome.err
+        );
     }
     // The program itself, as scripts, cron jobs and xargs run it.
     for (script, ci) in [
@@ -346,9 +350,13 @@ async fn deletion_without_a_terminal_needs_yes() {
     ] {
         let script = script.replace("$PAVED", PAVED);
         let variables = [("KUBECONFIG", kubeconfig.to_str().unwrap()), ("CI", ci)];
-        let told = run(Path::new("bash"), &["-c", &script], &variables).await;
-        assert!(told.code != 0 && told.out.is_empty(), "{script}: {}", told.told());
-        assert!(told.err.contains("Use --yes to delete without"), "{script}: {}", told.told());
+        let outcome = run(Path::new("bash"), &["-c", &script], &variables).await;
+        assert!(outcome.code != 0 && outcome.out.is_empty(), "{script}: {}", outcome.told());
+        assert!(
+            outcome.err.contains("Use --yes to delete without"),
+            "{script}: {}",
+            outcome.told()
+        );
     }
     let deletions: Vec<_> =
         cluster.asked().into_iter().filter(|asked| asked.starts_with("DELETE")).collect();
@@ -371,31 +379,31 @@ async fn deletion_lists_deleted_and_kept_resources() {
     let kept = "billed while it exists: bucket (Bucket shop-files), until deleted by hand, \
                 left by database (Snapshot shop-db-final), until deleted by hand\n";
     let cluster = Cluster::with(of(plan), &[]).await;
-    let told = delete(&cluster, &[], Some("y\n")).await;
+    let outcome = delete(&cluster, &[], Some("y\n")).await;
     let asked = format!(
         "StockPool team/shop\n  Deletes, with all data: database (Instance shop-db)\n  \
          Deletes 1 other resource.\n  Kept, and {kept}Delete? [y/N] "
     );
-    assert_eq!((told.code, told.err.as_str()), (0, asked.as_str()));
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, asked.as_str()));
     assert_eq!(
-        told.out,
+        outcome.out,
         format!("StockPool team/shop is being deleted\nStockPool team/shop: kept, and {kept}")
     );
     cluster.comes_back();
-    let told = paved(&["delete", "shop", "--yes", "--wait"], &cluster.kubeconfig()).await;
+    let outcome = paved(&["delete", "shop", "--yes", "--wait"], &cluster.kubeconfig()).await;
     assert!(
-        told.out.ends_with(&format!("StockPool team/shop: kept, and {kept}")),
+        outcome.out.ends_with(&format!("StockPool team/shop: kept, and {kept}")),
         "{}",
-        told.told()
+        outcome.told()
     );
 
     let everything = json!({"deletes": [{"slot": "deployment", "kind": "Deployment", "hasData": false}], "keeps": []});
     let cluster = Cluster::with(of(everything), &[]).await;
-    let told = delete(&cluster, &[], Some("y\n")).await;
+    let outcome = delete(&cluster, &[], Some("y\n")).await;
     assert!(
-        told.err.contains("StockPool team/shop\n  Deletes 1 resource.\nDelete? "),
+        outcome.err.contains("StockPool team/shop\n  Deletes 1 resource.\nDelete? "),
         "{}",
-        told.err
+        outcome.err
     );
-    assert_eq!(told.out, "StockPool team/shop is being deleted\n");
+    assert_eq!(outcome.out, "StockPool team/shop is being deleted\n");
 }

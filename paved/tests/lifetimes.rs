@@ -480,18 +480,28 @@ async fn empty_selection_stops_nothing() {
             for args in
                 [&["stop", "--select", labels][..], &["stop", "-l", labels], &["stop", &flag]]
             {
-                let told = world.paved(&[args, place].concat()).await;
-                assert_eq!((told.code, told.out.as_str()), (1, ""), "{args:?}: {}", told.told());
-                assert!(told.err.contains("LABEL=VALUE"), "{args:?}: {}", told.err);
+                let outcome = world.paved(&[args, place].concat()).await;
+                assert_eq!(
+                    (outcome.code, outcome.out.as_str()),
+                    (1, ""),
+                    "{args:?}: {}",
+                    outcome.told()
+                );
+                assert!(outcome.err.contains("LABEL=VALUE"), "{args:?}: {}", outcome.err);
             }
         }
-        let told = world.paved(&[&["stop", "--select", ""], place].concat()).await;
-        assert!(told.err.contains("Use --select LABEL=VALUE, or --all"), "{}", told.err);
+        let outcome = world.paved(&[&["stop", "--select", ""], place].concat()).await;
+        assert!(outcome.err.contains("Use --select LABEL=VALUE, or --all"), "{}", outcome.err);
     }
     assert_eq!(world.writes(), 0);
-    let told = world.paved(&["stop", "--all"]).await;
+    let outcome = world.paved(&["stop", "--all"]).await;
     let words = "GpuDevWorkspaceClaim team/ada is being stopped\n";
-    assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
+    assert_eq!(
+        (outcome.code, outcome.out.as_str(), world.writes()),
+        (0, words, 1),
+        "{}",
+        outcome.told()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -517,9 +527,13 @@ async fn listed_name_is_the_same_environment_in_the_next_command() {
         (&["list"], vec![format!("{kind}/ada")]),
         (&["status", "ada"], vec![format!("{kind}/ada")]),
     ] {
-        let told = world.paved(&[args, &["-o", "name"]].concat()).await;
-        let lines: Vec<&str> = told.out.lines().collect();
-        assert_eq!((told.code, lines), (0, names.iter().map(String::as_str).collect()), "{args:?}");
+        let outcome = world.paved(&[args, &["-o", "name"]].concat()).await;
+        let lines: Vec<&str> = outcome.out.lines().collect();
+        assert_eq!(
+            (outcome.code, lines),
+            (0, names.iter().map(String::as_str).collect()),
+            "{args:?}"
+        );
     }
     for (args, words) in [
         (&["wait", &name][..], "audio/ada is ready"),
@@ -532,8 +546,8 @@ async fn listed_name_is_the_same_environment_in_the_next_command() {
         (&["delete", "-n", "audio", &name, "--yes"], "audio/ada is being deleted"),
     ] {
         let world = World::with(&[&here, &there]).await;
-        let told = world.paved(args).await;
-        assert!(told.code == 0 && told.out.contains(words), "{args:?}: {}", told.told());
+        let outcome = world.paved(args).await;
+        assert!(outcome.code == 0 && outcome.out.contains(words), "{args:?}: {}", outcome.told());
         assert_eq!(world.now(&here)["metadata"].get("annotations"), None, "{args:?}");
         let wrong = world.paved(&[args, &["-n", "team"]].concat()).await;
         assert_eq!((wrong.code, wrong.out.as_str()), (1, ""), "{args:?}: {}", wrong.told());
@@ -550,43 +564,53 @@ async fn listed_name_is_the_same_environment_in_the_next_command() {
     let names = world.paved(&["list", "-A", "-o", "name"]).await.out;
     let mut args = vec!["delete", "--yes"];
     args.extend(names.lines());
-    let told = world.paved(&args).await;
-    assert_eq!((told.code, told.out.lines().count()), (0, 10), "{}", told.told());
-    assert!(many.iter().all(|one| world.find(one).is_none()), "{}", told.told());
+    let outcome = world.paved(&args).await;
+    assert_eq!((outcome.code, outcome.out.lines().count()), (0, 10), "{}", outcome.told());
+    assert!(many.iter().all(|one| world.find(one).is_none()), "{}", outcome.told());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reached_power_state_is_told() {
     let world = World::with(&[&stopped()]).await;
-    let told = world.paved(&["stop", "ada"]).await;
-    assert_eq!((told.code, world.writes()), (0, 0), "{}", told.told());
-    assert_eq!(told.out, "GpuDevWorkspaceClaim team/ada is already stopped\n");
+    let outcome = world.paved(&["stop", "ada"]).await;
+    assert_eq!((outcome.code, world.writes()), (0, 0), "{}", outcome.told());
+    assert_eq!(outcome.out, "GpuDevWorkspaceClaim team/ada is already stopped\n");
     let world = World::with(&[&workspace()]).await;
-    let told = world.paved(&["start", "ada"]).await;
+    let outcome = world.paved(&["start", "ada"]).await;
     let words = "GpuDevWorkspaceClaim team/ada already runs. The start renews its time to live\n";
-    assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
+    assert_eq!(
+        (outcome.code, outcome.out.as_str(), world.writes()),
+        (0, words, 1),
+        "{}",
+        outcome.told()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn start_waits_until_the_environment_runs() {
     let ada = stopped();
     let world = World::with(&[&ada]).await;
-    let told = world.paved(&["start", "ada"]).await;
+    let outcome = world.paved(&["start", "ada"]).await;
     let words = "GpuDevWorkspaceClaim team/ada is being started\n";
-    assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
+    assert_eq!(
+        (outcome.code, outcome.out.as_str(), world.writes()),
+        (0, words, 1),
+        "{}",
+        outcome.told()
+    );
 
     let world = World::with(&[&ada]).await;
     let args = ["start", "ada", "--wait", "--timeout", "20s"];
-    let told = world.reacting(&args, STARTED_AT, &ada, workspace()["status"].clone()).await;
-    assert_eq!(told.code, 0, "{}", told.told());
-    assert!(told.out.starts_with(words), "{}", told.out);
-    assert!(told.out.contains("GpuDevWorkspaceClaim team/ada runs after "), "{}", told.out);
+    let outcome = world.reacting(&args, STARTED_AT, &ada, workspace()["status"].clone()).await;
+    assert_eq!(outcome.code, 0, "{}", outcome.told());
+    assert!(outcome.out.starts_with(words), "{}", outcome.out);
+    assert!(outcome.out.contains("GpuDevWorkspaceClaim team/ada runs after "), "{}", outcome.out);
 
     // A stopped environment is ready, and does not end the wait.
     let world = World::with(&[&ada]).await;
-    let told = world.paved(&["start", "ada", "--wait", "--timeout", "1s"]).await;
-    assert_eq!(told.code, 5, "{}", told.told());
-    assert!(told.err.contains("team/ada is not running after 1s: Stopped"), "{}", told.err);
+    let outcome = world.paved(&["start", "ada", "--wait", "--timeout", "1s"]).await;
+    assert_eq!(outcome.code, 5, "{}", outcome.told());
+    assert!(outcome.err.contains("team/ada is not running after 1s: Stopped"), "{}", outcome.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

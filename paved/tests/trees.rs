@@ -123,11 +123,11 @@ fn unreachable_chart_repository_fails_a_preview_with_its_host() {
     for output in ["yaml", "tree"] {
         let run = paved(&["preview", &claim, "--until-ready", "--fail", fail, "-o", output]);
         assert_eq!(run.code, 4, "{}", run.err);
-        let told = run.told();
+        let printed = run.told();
         for part in ["charts.exmaple.org cannot be reached", "Check the spelling", "no such host"] {
-            assert!(told.contains(part), "{part} is missing: {told}");
+            assert!(printed.contains(part), "{part} is missing: {printed}");
         }
-        assert!(!told.contains("Helm failed"), "{told}");
+        assert!(!printed.contains("Helm failed"), "{printed}");
     }
 }
 

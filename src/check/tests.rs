@@ -315,7 +315,9 @@ proptest! {
             prop_assert_eq!(cidr(&network.to_string()), Ok(network));
         }
         if ssh_public_key(&value).is_ok() {
-            prop_assert!(!value.chars().any(is_invisible));
+            let line = ssh_key_line(&value);
+            prop_assert!(!line.chars().any(is_invisible), "{line:?}");
+            prop_assert_eq!(ssh_key_line(&line), line);
         }
     }
 }

@@ -112,8 +112,8 @@ impl Composition<'_> {
             .filter(|resource| !resource.status.ready)
             .map(|resource| resource.status.slot.clone())
             .collect();
-        // A resource is no excuse if it was itself rejected for a missing object, or if it refers to
-        // the one that it would excuse.
+        // A resource does not explain a wait if it was itself rejected for a missing object, or if
+        // it refers to the waiting resource.
         let is_excused = |slot: &str| {
             let is_excuse = |other: &str| {
                 unready.iter().any(|one| one == other)
@@ -213,10 +213,10 @@ impl Composition<'_> {
     fn own_limit(&self, resource: &ComposedResource) -> Duration {
         let slot = &resource.status.slot;
         let Some(desired) = self.desired.get(slot) else { return ERROR };
-        let seen = self.observed.get(slot);
+        let observed = self.observed.get(slot);
         let is_deleting = resource.status.reason.as_deref() == Some("Deleting");
         let is_error = resource.state == State::Waiting && !is_deleting
-            || seen.is_none_or(|seen| !is_reported(seen.seen()));
+            || observed.is_none_or(|observed| !is_reported(observed.seen()));
         if is_error { ERROR } else { limit_of_kind(&desired.object) }
     }
 }
@@ -233,18 +233,19 @@ impl ComposedResource {
     /// The resource has failed, because it reached its limit.
     fn time_out(&mut self, limit: Duration) {
         let minutes = minutes(limit);
-        let said = self.status.message.take().unwrap_or_else(|| "its provider says nothing".into());
+        let message =
+            self.status.message.take().unwrap_or_else(|| "its provider says nothing".into());
         let begin =
             if self.state == State::Waiting && self.status.reason.as_deref() != Some("Deleting") {
                 WAITED
             } else {
                 NOT_READY
             };
-        self.status.message = Some(format!("{begin}{minutes} minutes: {said}"));
+        self.status.message = Some(format!("{begin}{minutes} minutes: {message}"));
         let timed_out = Cause::new(Code::TimedOut, [("minutes", minutes.to_string().as_str())]);
         self.status.cause = Some(match self.status.cause.take() {
             Some(cause) if cause.code.is_waiting() => {
-                let found = find(&said, None).cause;
+                let found = find(&message, None).cause;
                 if found.code == Code::Unreachable {
                     found
                 } else {

@@ -4,11 +4,13 @@ use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
+use super::look::{self, LOOK};
 use super::object::drift;
 use super::remove::is_orphan;
 use super::{Absent, Composition, Observed, Scope, SecretName, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
+use crate::models::helm::Release;
 use crate::models::{self, CHOICE_PREFIX, Provider};
 use crate::settings::ProviderConfigs;
 use crate::value::{Object, at, put, text};
@@ -296,7 +298,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             .choices
             .iter()
             .map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value.clone()));
-        name.map(|name| (EXTERNAL_NAME.to_owned(), name)).into_iter().chain(choices).collect()
+        let look = running
+            .filter(|_| M::KIND == <Release as models::Managed>::KIND)
+            .and_then(look::at_release);
+        let name = name.map(|name| (EXTERNAL_NAME.to_owned(), name));
+        let look = look.map(|revision| (LOOK.to_owned(), revision));
+        name.into_iter().chain(choices).chain(look).collect()
     }
 
     fn spec(&mut self) -> Result<Object, Error> {

@@ -39,14 +39,14 @@ impl References {
             }
         }
         let all = |slot: &str| {
-            let mut seen = BTreeSet::new();
+            let mut reached = BTreeSet::new();
             let mut next: Vec<&str> = direct.get(slot).into_iter().flatten().copied().collect();
             while let Some(one) = next.pop() {
-                if one != slot && seen.insert(one.to_owned()) {
+                if one != slot && reached.insert(one.to_owned()) {
                     next.extend(direct.get(one).into_iter().flatten().copied());
                 }
             }
-            seen
+            reached
         };
         Self(direct.keys().map(|slot| ((*slot).to_owned(), all(slot))).collect())
     }
@@ -76,7 +76,7 @@ struct Part<'c> {
 impl<'c> Part<'c> {
     fn new(slot: &'c str, desired: &'c Desired, composition: &'c Composition<'_>) -> Self {
         let object = &desired.object;
-        let seen = composition.observed.get(slot);
+        let observed = composition.observed.get(slot);
         let paths: [&[&str]; 4] = [
             &["metadata", "name"],
             &["metadata", "annotations", EXTERNAL_NAME],
@@ -84,8 +84,8 @@ impl<'c> Part<'c> {
             &["spec", "forProvider", "manifest", "metadata", "name"],
         ];
         let mut names: Vec<&str> = paths.iter().filter_map(|path| text(object, path)).collect();
-        names.extend(seen.and_then(|seen| seen.name()));
-        names.extend(seen.and_then(|seen| seen.annotation(EXTERNAL_NAME)));
+        names.extend(observed.and_then(|observed| observed.name()));
+        names.extend(observed.and_then(|observed| observed.annotation(EXTERNAL_NAME)));
         names.retain(|name| name.len() >= MIN_NAME_LEN);
         Self {
             slot,
@@ -244,8 +244,9 @@ impl Composition<'_> {
                 || self.desired.values().any(|desired| has_namespace(&desired.object, namespace))
         } else {
             let own = self.xr.status.iter().filter(|(field, _)| !super::is_common(field));
-            let seen = self.observed.values();
-            let reported = seen.filter_map(|seen| at(&seen.object, &["status", "atProvider"]));
+            let observed = self.observed.values();
+            let reported =
+                observed.filter_map(|observed| at(&observed.object, &["status", "atProvider"]));
             own.map(|(_, value)| value).chain(reported).any(|value| has_host(value, host))
         };
         is_own.then(|| host.to_owned())

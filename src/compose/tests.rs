@@ -6,6 +6,7 @@
 mod condition;
 mod deletion;
 mod envelope;
+mod look;
 mod namespace;
 mod native;
 mod objects;

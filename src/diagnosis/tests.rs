@@ -377,9 +377,12 @@ fn corpus_messages_have_their_effect_and_cause() {
         };
         let is_for_another = waits && found.effect != Effect::Waits;
         let own = if is_for_another { Code::WaitsFor } else { found.cause.code };
-        let told = (if waits { "waits" } else { "fails" }, own.to_string());
-        if told != (effect, code.to_owned()) {
-            wrong.push(format!("wanted {effect} {code}, found {} {}: {message}", told.0, told.1));
+        let actual = (if waits { "waits" } else { "fails" }, own.to_string());
+        if actual != (effect, code.to_owned()) {
+            wrong.push(format!(
+                "wanted {effect} {code}, found {} {}: {message}",
+                actual.0, actual.1
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

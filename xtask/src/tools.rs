@@ -78,8 +78,9 @@ pub const OLD_CLI: Tool = Tool {
 };
 
 /// Crossplane: the engine of `crossplane composition render`, the control plane, and its RBAC
-/// manager. `versions.yaml` says why there is no newer patch release. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
-/// flag for the port of its metrics (8080), so the linker sets it.
+/// manager. `versions.yaml` has the reason for the patch release. Crossplane has flags for ports, but
+/// not for addresses. The RBAC manager has no flag for the port of its metrics (8080), so the linker
+/// sets it.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
     version: "v2.4.0",

@@ -137,9 +137,10 @@ pub fn supported() -> Result<String> {
     let rows = read()?.supported.into_iter().map(|row| {
         let ends = row.ends.map_or_else(|| "not announced".to_owned(), |day| day.to_string());
         let source = row.source.split(": ").next().unwrap_or_default();
-        let kept = row.kept_until.zip(row.reason.as_ref());
-        let kept = kept.map(|(until, reason)| format!("kept until {until}: {reason}"));
-        let notes: Vec<String> = kept.into_iter().chain(row.note).collect();
+        let extension = row.kept_until.zip(row.reason.as_ref());
+        let extension =
+            extension.map(|(until, reason)| format!("extension until {until}: {reason}"));
+        let notes: Vec<String> = extension.into_iter().chain(row.note).collect();
         let runs = row.runs.to_string();
         vec![row.program, row.version, format!("[{ends}]({source})"), runs, notes.join(". ")]
     });
@@ -226,12 +227,12 @@ impl Row {
     fn passed(&self, on: Date) -> Option<String> {
         let Self { program, version, source, kept_until, .. } = self;
         let ends = self.ends.filter(|ends| *ends < on && self.runs != Runs::Never)?;
-        let kept = match kept_until {
+        let extension = match kept_until {
             Some(until) if *until >= on => return None,
-            Some(until) => format!(", and was kept until {until}"),
+            Some(until) => format!(", and was extension until {until}"),
             None => String::new(),
         };
-        Some(format!("{program} {version}: support ended on {ends}{kept}; {source}"))
+        Some(format!("{program} {version}: support ended on {ends}{extension}; {source}"))
     }
 }
 

@@ -70,7 +70,7 @@ struct Share {
 /// The room of one body.
 struct Permit {
     own: Arc<Share>,
-    held: Vec<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
 }
 
 impl<S: Send + Sync> FromRequest<S> for Body
@@ -129,11 +129,11 @@ impl Bodies {
     ) -> Result<Permit, Problem> {
         let own = self.share(person);
         let kib = length.min(LARGEST).div_ceil(KIB).max(1);
-        let mut held = Vec::new();
+        let mut permits = Vec::new();
         for (semaphore, problem) in [(&own.kib, yours as fn() -> Problem), (&self.all.kib, busy)] {
-            held.push(turn(semaphore, kib, deadline).await.ok_or_else(problem)?);
+            permits.push(turn(semaphore, kib, deadline).await.ok_or_else(problem)?);
         }
-        Ok(Permit { own, held })
+        Ok(Permit { own, permits })
     }
 
     /// Makes room for the values of a body.
@@ -147,7 +147,7 @@ impl Bodies {
         for (semaphore, problem) in
             [(&own.values, yours as fn() -> Problem), (&self.all.values, busy)]
         {
-            permit.held.push(turn(semaphore, count, deadline).await.ok_or_else(problem)?);
+            permit.permits.push(turn(semaphore, count, deadline).await.ok_or_else(problem)?);
         }
         Ok(())
     }
@@ -273,13 +273,13 @@ mod tests {
     }
 
     fn fill(bodies: &Arc<Bodies>, name: &str, text: &str) -> Vec<Received<Value>> {
-        let mut held = Vec::new();
+        let mut bodies_read = Vec::new();
         let person = person(name);
         loop {
             let read = body(bodies, text.to_owned()).read(&person);
             match unconstrained(read).now_or_never() {
-                Some(received) => held.push(received.unwrap()),
-                None => return held,
+                Some(received) => bodies_read.push(received.unwrap()),
+                None => return bodies_read,
             }
         }
     }
@@ -288,14 +288,14 @@ mod tests {
     async fn person_has_room_for_four_of_the_largest_bodies() {
         for text in [long(), wide()] {
             let bodies = bodies();
-            let mut held = fill(&bodies, "ada", &text);
-            assert_eq!(held.len(), PER_PERSON);
+            let mut received = fill(&bodies, "ada", &text);
+            assert_eq!(received.len(), PER_PERSON);
             let late = body(&bodies, text.clone()).read::<Value>(&person("ada")).await;
             let problem = late.map(drop).unwrap_err();
             assert_eq!(problem.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert!(problem.detail().contains("too many of your requests"), "{problem:?}");
             assert!(body(&bodies, text.clone()).read::<Value>(&person("bob")).await.is_ok());
-            held.pop();
+            received.pop();
             assert!(body(&bodies, text).read::<Value>(&person("ada")).await.is_ok());
         }
     }
@@ -304,17 +304,17 @@ mod tests {
     async fn all_people_share_the_room_of_the_portal() {
         for (text, most) in [(long(), READ), (wide(), PARSED)] {
             let bodies = bodies();
-            let mut held = Vec::new();
+            let mut received = Vec::new();
             for number in 0..most {
-                held.extend(fill(&bodies, &format!("person-{number}"), &text));
+                received.extend(fill(&bodies, &format!("person-{number}"), &text));
             }
-            assert_eq!(held.len(), most);
+            assert_eq!(received.len(), most);
             let late = body(&bodies, text).read::<Value>(&person("late")).await;
             let problem = late.map(drop).unwrap_err();
             assert!(problem.detail().contains("too many large requests"), "{problem:?}");
             let small = body(&bodies, "{}".to_owned()).read::<Value>(&person("late")).await;
             assert!(small.is_err(), "a small body waits too");
-            held.clear();
+            received.clear();
             assert!(body(&bodies, long()).read::<Value>(&person("late")).await.is_ok());
             assert_eq!(bodies.people.lock().unwrap().len(), 1, "other shares are removed");
         }
@@ -324,11 +324,11 @@ mod tests {
     async fn many_small_bodies_of_a_person_fit() {
         let bodies = bodies();
         let small = json!({"spec": {"replicas": 2}}).to_string();
-        let mut held = Vec::new();
+        let mut received = Vec::new();
         for _ in 0..1_000 {
             let ada = person("ada");
             let read = body(&bodies, small.clone()).read::<Value>(&ada);
-            held.push(unconstrained(read).now_or_never().unwrap().unwrap());
+            received.push(unconstrained(read).now_or_never().unwrap().unwrap());
         }
     }
 

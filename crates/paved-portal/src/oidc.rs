@@ -251,7 +251,7 @@ fn refused(detail: &str) -> Problem {
     Problem::forbidden(detail)
 }
 
-/// The problem of a code for which there is no token.
+/// The problem of a code without a token.
 fn no_token<E, T>(error: &RequestTokenError<E, T>) -> Problem
 where
     E: std::error::Error + 'static,
@@ -290,9 +290,9 @@ fn undescribed(oidc: &config::Oidc, error: &DiscoveryError<http_client::Error>) 
         return Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, detail);
     }
     if matches!(error, DiscoveryError::Response(http::StatusCode::NOT_FOUND, ..)) {
-        tracing::error!(issuer, "there is no OpenID provider at --oidc-issuer");
+        tracing::error!(issuer, "--oidc-issuer names no OpenID provider");
         let detail = format!(
-            "There is no OpenID provider at {issuer}. Ask the operator of the portal to check \
+            "No OpenID provider answers at {issuer}. Ask the operator of the portal to check \
              --oidc-issuer."
         );
         return Problem::new(http::StatusCode::BAD_GATEWAY, detail);

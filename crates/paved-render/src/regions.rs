@@ -107,10 +107,10 @@ mod tests {
             ("XApplicationEnvironment", "europe-wset1", "Google Cloud. Did you mean europe-west"),
             ("GpuDevWorkspaceClaim", "us-esat-1", "AWS. Did you mean us-east-1?"),
         ] {
-            let told = in_spec(kind, &json!({"parameters": {"region": region}}));
-            assert_eq!(told.len(), 1, "{region}");
+            let message = in_spec(kind, &json!({"parameters": {"region": region}}));
+            assert_eq!(message.len(), 1, "{region}");
             let begin = format!("spec.parameters.region: {region:?} is not a known region of ");
-            assert!(told[0].starts_with(&begin) && told[0].contains(words), "{told:?}");
+            assert!(message[0].starts_with(&begin) && message[0].contains(words), "{message:?}");
         }
         let settings = json!({
             "unifiedEnvironment": {"region": "eu-wset-1"},
@@ -119,9 +119,9 @@ mod tests {
             "applicationEnvironment": {"zones": {"us-cetral1": ["us-cetral1-a"]}},
             "gpuWorkspace": {"amis": {"us-esat-1": {}}},
         });
-        let told = in_settings(&settings);
-        assert_eq!(told.len(), 6, "{told:?}");
-        assert!(told.iter().all(|one| one.contains("Did you mean ")), "{told:?}");
+        let message = in_settings(&settings);
+        assert_eq!(message.len(), 6, "{message:?}");
+        assert!(message.iter().all(|one| one.contains("Did you mean ")), "{message:?}");
     }
 
     #[test]

@@ -127,9 +127,10 @@ fn literal(text: &str) -> String {
 
 /// The server's message and its code, as Go's driver formats them.
 fn refused(error: &tokio_postgres::Error) -> Trouble {
-    let said = error.as_db_error();
-    let said = said.map(|said| format!("pq: {} ({})", said.message(), said.code().code()));
-    Trouble::Refused(said.unwrap_or_else(|| error.to_string()))
+    let reported = error.as_db_error();
+    let reported =
+        reported.map(|reported| format!("pq: {} ({})", reported.message(), reported.code().code()));
+    Trouble::Refused(reported.unwrap_or_else(|| error.to_string()))
 }
 
 fn doing(what: &'static str) -> impl Fn(Trouble) -> Trouble {

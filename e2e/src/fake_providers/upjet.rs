@@ -82,7 +82,8 @@ impl Outside for Upjet {
                 made["metadata"]["annotations"][names::EXTERNAL_NAME].as_str().unwrap_or_default();
             (name.to_owned(), resource.model.completed(&made, &resource.world))
         });
-        if let Some(why) = resource.model.forbids_creation(&wanted) {
+        let refusal = resource.model.forbids_creation(&wanted).or_else(|| self.is_alone(resource));
+        if let Some(why) = refusal {
             return Err(Trouble::Refused(why));
         }
         let mut external = self.made(resource, name, identity, parameters, rule);
@@ -149,6 +150,15 @@ impl Upjet {
             let name = Some(resource.external_name()).filter(|name| !name.is_empty())?;
             self.cloud.get(&key(&group(resource), resource.text("/kind"), parent(resource), name))
         })
+    }
+
+    /// The cloud's error if the resource that this one belongs to has to exist first.
+    fn is_alone(&self, resource: &Resource) -> Option<String> {
+        let (whole, group) = (parent(resource)?, group(resource));
+        let kind = resource.text("/kind");
+        let is_whole = |one: &External| one.name == whole && one.group == group && one.kind != kind;
+        let exists = self.cloud.look(|all| all.iter().copied().any(is_whole));
+        (!exists).then(|| resource.model.refused_without(whole)).flatten()
     }
 
     /// The machine with an id.

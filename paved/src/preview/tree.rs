@@ -60,8 +60,8 @@ fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result
 /// Why an environment has failed; `None` for one that has not failed.
 pub(super) fn failure(composite: &Value) -> Option<Diagnosis> {
     let object = serde_json::from_value(composite.clone()).ok()?;
-    let seen = Environment::from_object(&object);
-    seen.diagnosis().filter(|_| seen.mark() == paved_client::environment::Mark::Bad)
+    let settled = Environment::from_object(&object);
+    settled.diagnosis().filter(|_| settled.mark() == paved_client::environment::Mark::Bad)
 }
 
 fn mark_of(phase: &str) -> Mark {

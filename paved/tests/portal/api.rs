@@ -414,8 +414,8 @@ async fn lists_come_in_pages_and_by_labels() {
         let path = format!("/api/v1/environments?labelSelector={empty}");
         let refused = portal.get("ada", &path).await;
         assert!(refused.status.is_client_error(), "{empty}: {:?}", refused.body);
-        let told = refused.json().to_string();
-        assert!(told.contains("Use LABEL=VALUE, or leave the"), "{told}");
+        let problem = refused.json().to_string();
+        assert!(problem.contains("Use LABEL=VALUE, or leave the"), "{problem}");
     }
     for wrong in [
         "limit=0",

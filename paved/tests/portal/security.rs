@@ -741,8 +741,8 @@ async fn every_route_with_a_body_waits_for_room() {
             let status = answer.status.as_u16();
             // Older clients get 500 for each error of the server.
             assert!([500, 503].contains(&status), "{method} {path}: {:?}", answer.body);
-            let told = answer.json()["detail"].as_str().unwrap().to_owned();
-            assert!(told.contains("too many of your requests"), "{method} {path}: {told}");
+            let reason = answer.json()["detail"].as_str().unwrap().to_owned();
+            assert!(reason.contains("too many of your requests"), "{method} {path}: {reason}");
             routes += 1;
         }
     }
@@ -846,6 +846,6 @@ async fn keys_need_a_right_to_create_a_workspace_without_a_template() {
         .until_as("ada", "/api/v1/environments", |answer| answer.json()["items"][0].is_object())
         .await;
     let refused = fresh.json("PUT", "ada", "/api/v1/keys", &keys).await;
-    let told = refused.json()["detail"].as_str().unwrap().to_owned();
-    assert!(refused.status == 403 && told.contains("query parameter namespace"), "{told}");
+    let reason = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(refused.status == 403 && reason.contains("query parameter namespace"), "{reason}");
 }

@@ -595,8 +595,8 @@ async fn omitted_groups_are_a_problem_page_and_a_warning() {
         let mut claims = json!({"sub": "1", "email": "ada@acme.io"});
         claims.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         let answer = provider.sign_in(portal, claims).await;
-        let told = answer.json()["detail"].as_str().unwrap().to_owned();
-        assert!(answer.status == 403 && told.contains(word), "{extra}: {told}");
+        let reason = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(answer.status == 403 && reason.contains(word), "{extra}: {reason}");
         assert!(answer.headers.get("set-cookie").is_none(), "{extra}");
     }
     for line in ["the provider left out the groups of a user", "could not be read"] {
@@ -649,11 +649,16 @@ async fn portal_does_not_start_with_another_issuer_than_the_providers() {
     args[first + 1] = format!("{}/", provider.issuer);
     let run = move || crate::support::paved(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let refused = tokio::task::spawn_blocking(run).await.unwrap();
-    let told = format!(
+    let expected = format!(
         "--oidc-issuer: found \"{0}/\"; allowed: \"{0}\", the issuer that the provider states",
         provider.issuer
     );
-    assert!(refused.code == 1 && refused.err.contains(&told), "{} {}", refused.code, refused.err);
+    assert!(
+        refused.code == 1 && refused.err.contains(&expected),
+        "{} {}",
+        refused.code,
+        refused.err
+    );
 }
 
 /// The provider may be down when the portal starts, so sign-ins check the issuer too.
@@ -669,9 +674,12 @@ async fn sign_in_with_another_issuer_names_the_operators_mistake() {
     for stated in [format!("{}/", provider.issuer), format!("{}/realm", provider.issuer), upper] {
         provider.states_issuer(&stated);
         let answer = portal.get("", "/auth/sign-in").await;
-        let told = answer.json()["detail"].as_str().unwrap().to_owned();
-        assert!(answer.status == 500 && told.contains(&stated), "{told}");
-        assert!(told.contains("correct --oidc-issuer") && !told.contains("Try again"), "{told}");
+        let reason = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(answer.status == 500 && reason.contains(&stated), "{reason}");
+        assert!(
+            reason.contains("correct --oidc-issuer") && !reason.contains("Try again"),
+            "{reason}"
+        );
     }
     provider.states_issuer(&provider.issuer);
     assert_eq!(portal.get("", "/auth/sign-in").await.status, 303);
@@ -686,7 +694,7 @@ async fn issuer_with_another_path_has_no_provider() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let portal = Portal::start(&cluster, "portal", &flags).await;
     let answer = portal.get("", "/auth/sign-in").await;
-    let told = answer.json()["detail"].as_str().unwrap().to_owned();
-    assert!(answer.status == 502 && told.contains("There is no OpenID provider at"), "{told}");
+    let reason = answer.json()["detail"].as_str().unwrap().to_owned();
+    assert!(answer.status == 502 && reason.contains("No OpenID provider answers at"), "{reason}");
     assert!(portal.log().contains("the provider's description could not be read"));
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::super::health::{Health, State};
 use super::super::limits;
+use super::super::look::LOOK;
 use super::super::reported::status_of;
 use super::super::status::seconds;
 use super::{Composition, PowerState, observed};
@@ -26,10 +27,6 @@ const SLOT: &str = "power-";
 
 /// The note of a request to start on the InstanceState that was made for it.
 const REQUEST: &str = "request";
-
-/// The annotation on a machine for its provider, which looks at a changed resource at once, and
-/// at an unchanged ready one each ten minutes only.
-const LOOK_ANNOTATION: &str = "paved-road.fn.crossplane.io/look";
 
 /// The annotation on a machine that could not be started: the time of the request, and the error of
 /// the InstanceState.
@@ -200,7 +197,7 @@ impl Composition<'_> {
 
     /// Makes the provider look at a machine that is being stopped or started.
     fn look(&mut self, slot: &str) {
-        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK_ANNOTATION));
+        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK));
         let last = seen.and_then(|noted| {
             let (count, time) = noted.split_once(' ')?;
             Some((count.parse::<usize>().ok()?, time.parse::<Timestamp>().ok()?))
@@ -215,11 +212,7 @@ impl Composition<'_> {
         };
         let note = format!("{count} {}", seconds(time));
         if let Some(machine) = self.desired.get_mut(slot) {
-            put(
-                &mut machine.object,
-                &["metadata", "annotations", LOOK_ANNOTATION],
-                Some(note.into()),
-            );
+            put(&mut machine.object, &["metadata", "annotations", LOOK], Some(note.into()));
         }
         self.wakes_in(wait(count));
     }

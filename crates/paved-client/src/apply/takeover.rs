@@ -101,7 +101,7 @@ impl Takeover {
 /// manager. An apply does not remove them.
 pub fn kept_by_kubectl(document: &Value, live: &DynamicObject) -> Vec<(String, String)> {
     let object = serde_json::to_value(live).unwrap_or_default();
-    let mut kept = Vec::new();
+    let mut fields = Vec::new();
     for entry in entries(live) {
         let manager = entry["manager"].as_str().unwrap_or_default();
         if !(manager.starts_with("kubectl") && entry["operation"] == "Update") {
@@ -110,14 +110,14 @@ pub fn kept_by_kubectl(document: &Value, live: &DynamicObject) -> Vec<(String, S
         let mut owned = BTreeSet::new();
         collect(&entry["fieldsV1"], &mut Vec::new(), &mut owned);
         for path in owned {
-            let is_kept = at(&object, &path).is_some_and(|value| !value.is_object());
+            let remains = at(&object, &path).is_some_and(|value| !value.is_object());
             let is_annotation_of_kubectl = path.last().is_some_and(|name| name == LAST_APPLIED);
-            if is_kept && at(document, &path).is_none() && !is_annotation_of_kubectl {
-                kept.push((path.join("."), manager.to_owned()));
+            if remains && at(document, &path).is_none() && !is_annotation_of_kubectl {
+                fields.push((path.join("."), manager.to_owned()));
             }
         }
     }
-    kept
+    fields
 }
 
 fn entries(live: &DynamicObject) -> Vec<Value> {

@@ -376,9 +376,9 @@ mod tests {
         };
         assert_eq!(namespace(&cluster).unwrap(), "audio");
         cluster.is_namespace_chosen = true;
-        let told = namespace(&cluster).unwrap_err().to_string();
+        let message = namespace(&cluster).unwrap_err().to_string();
         let words = "ada is in namespace audio, and --namespace is team. Leave one of them out";
-        assert!(told.ends_with(words), "{told}");
+        assert!(message.ends_with(words), "{message}");
         cluster.namespace = "audio".to_owned();
         assert_eq!(namespace(&cluster).unwrap(), "audio");
     }
@@ -386,8 +386,8 @@ mod tests {
     #[test]
     fn ambiguous_name_in_a_namespace_lists_full_names() {
         let two = || vec![candidate("gpuws"), candidate("environment.dev.example.org")];
-        let told = pick("audio", "audio/x/ada", two(), None).unwrap_err().to_string();
+        let message = pick("audio", "audio/x/ada", two(), None).unwrap_err().to_string();
         let words = "audio/gpudevworkspaceclaim.platform.acme.io/ada, audio/environment.dev";
-        assert!(told.contains(words), "{told}");
+        assert!(message.contains(words), "{message}");
     }
 }

@@ -389,16 +389,18 @@ async fn instance_label_does_not_outweigh_delete_in_settings() {
     settings.labels = labels.clone();
     world.compose(&mut settings);
     // Its own retention deletes it: Argo CD 2 may create it again.
-    let mut kept =
-        Environment::new("kept", json!({"ttl": "1h", "onExpiry": "Stop", "keepStoppedFor": "1h"}));
-    kept.labels = labels;
-    world.compose(&mut kept);
+    let mut retained = Environment::new(
+        "retained",
+        json!({"ttl": "1h", "onExpiry": "Stop", "keepStoppedFor": "1h"}),
+    );
+    retained.labels = labels;
+    world.compose(&mut retained);
     world.clocks.pass("1h");
-    world.compose(&mut kept);
+    world.compose(&mut retained);
     world.clocks.pass("2h");
     let mut plan = world.plan().await;
     plan.sort();
-    assert!(plan[0].starts_with("kept stays: Argo CD owns it"), "{plan:?}");
+    assert!(plan[0].starts_with("retained stays: Argo CD owns it"), "{plan:?}");
     assert_eq!(plan[1], "settings would be deleted");
 }
 

@@ -164,9 +164,10 @@ async fn may_create_somewhere(
     person: &Person,
     kinds: &[Kind],
 ) -> Result<(), Problem> {
-    let seen = environments.visible(person, |_| true).await?;
-    let seen: BTreeSet<&str> = seen.iter().map(|entry| entry.key.namespace.as_str()).collect();
-    for namespace in std::iter::once("").chain(seen).take(MAX_REVIEWED) {
+    let visible = environments.visible(person, |_| true).await?;
+    let visible: BTreeSet<&str> =
+        visible.iter().map(|entry| entry.key.namespace.as_str()).collect();
+    for namespace in std::iter::once("").chain(visible).take(MAX_REVIEWED) {
         for kind in kinds {
             if environments.access.may_create(person, kind, namespace).await? {
                 return Ok(());

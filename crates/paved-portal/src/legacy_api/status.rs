@@ -116,8 +116,8 @@ async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, 
     });
     let text = first.await.ok().flatten().ok_or_else(nobody)?;
     // Other fields are skipped, because their values would take many times their length.
-    let said: Option<Introduction> = serde_json::from_str(&text).ok();
-    let token = said.as_ref().map(|said| said.token.trim());
+    let introduction: Option<Introduction> = serde_json::from_str(&text).ok();
+    let token = introduction.as_ref().map(|introduction| introduction.token.trim());
     let token = token
         .filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
     line.bearers.person(&Token::new(token.ok_or_else(nobody)?)).await

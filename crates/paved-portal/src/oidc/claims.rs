@@ -242,10 +242,13 @@ mod tests {
             assert!(detail(&verified(&value)).contains("has not verified"), "{value}");
         }
         for value in [json!(1), json!(0), json!("TRUE"), json!("yes"), json!(""), json!([true])] {
-            let told = detail(&verified(&value));
+            let message = detail(&verified(&value));
             let part =
                 format!("email_verified of the sign-in provider could not be read: found {value}");
-            assert!(told.contains(&part) && told.contains("allowed: true or false"), "{told}");
+            assert!(
+                message.contains(&part) && message.contains("allowed: true or false"),
+                "{message}"
+            );
         }
     }
 
@@ -262,8 +265,8 @@ mod tests {
         ] {
             let mut claims = json!({"email": "ada@acme.io"});
             claims.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-            let told = detail(&claims);
-            assert!(told.contains("Groups assigned to the application"), "{claims}: {told}");
+            let message = detail(&claims);
+            assert!(message.contains("Groups assigned to the application"), "{claims}: {message}");
         }
         for claims in [
             json!({"hasgroups": false}),
@@ -293,9 +296,9 @@ mod tests {
             (json!(true), "a boolean"),
             (json!({"team-vision": {}}), "an object"),
         ] {
-            let told = detail(&json!({"email": "ada@acme.io", "groups": groups}));
+            let message = detail(&json!({"email": "ada@acme.io", "groups": groups}));
             let part = format!("could not be read: found {found}; allowed: a list of texts");
-            assert!(told.contains(&part), "{told}");
+            assert!(message.contains(&part), "{message}");
         }
         for (groups, names) in
             [(json!(null), vec![]), (json!([]), vec![]), (json!("vision"), vec!["vision"])]

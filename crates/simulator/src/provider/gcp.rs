@@ -25,6 +25,14 @@ const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected.
 const STOPPED_SERVER: &str = "googleapi: Error 400: Invalid request: Invalid request since \
      instance is not running., invalid";
 
+/// The words about a creation inside a server that does not exist.
+const NO_SERVER: &str =
+    "googleapi: Error 404: The Cloud SQL instance does not exist., instanceDoesNotExist";
+
+/// The words about a node pool of a cluster that does not exist.
+const NO_CLUSTER: &str = "googleapi: Error 404: Not found: \
+     projects/acme-dev/locations/europe-west1/clusters/<name>., notFound";
+
 pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
     match (service, kind) {
         ("container", "Cluster") => CLUSTER,
@@ -33,6 +41,7 @@ pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
             references: const { &[one("cluster", "Cluster")] },
             rules: Rules {
                 part_of: Some("cluster"),
+                refused_alone: Some(NO_CLUSTER),
                 immutable: &["location", "project", "cluster"],
                 slow: &["nodeCount"],
                 ..RULES
@@ -44,6 +53,7 @@ pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
             references: INSTANCE,
             rules: Rules {
                 part_of: Some("instance"),
+                refused_alone: Some(NO_SERVER),
                 refused_while_stopped: Some(STOPPED_SERVER),
                 ..RULES
             },
@@ -55,6 +65,7 @@ pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
             connection: user_connection,
             rules: Rules {
                 part_of: Some("instance"),
+                refused_alone: Some(NO_SERVER),
                 unreadable: Some("server gone"),
                 refused_while_stopped: Some(STOPPED_SERVER),
                 immutable: &["project", "instance"],

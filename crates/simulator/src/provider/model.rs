@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::kind_behaviour::{Context, KindBehaviour, Reference};
 use super::machines::Role;
 use super::writes::{self, finish, identify};
-use super::{State, clouds, references, registry};
+use super::{State, clouds, references, registry, rules};
 use crate::core::World;
 use crossplane::json::{overlay, set, text};
 
@@ -50,6 +50,12 @@ impl Model {
     /// pool belongs to a cluster.
     pub fn whole<'o>(&self, object: &'o Value) -> Option<&'o str> {
         text(object, &["spec", "forProvider", self.0.rules.part_of?])
+    }
+
+    /// The cloud's error if a resource cannot be created before the resource `whole` that it belongs
+    /// to.
+    pub fn refused_without(&self, whole: &str) -> Option<String> {
+        self.0.rules.refused_alone.map(|refusal| rules::words(self.0.facts, refusal, whole))
     }
 
     /// The parameters of a created resource: the object's spec and the fields that the cloud

@@ -14,6 +14,8 @@ pub(super) struct Rules {
     /// The field of `spec.forProvider` with the name of the resource that this one belongs to and
     /// is deleted with.
     pub(super) part_of: Option<&'static str>,
+    /// The refusal of a creation before the resource that this one belongs to exists.
+    pub(super) refused_alone: Option<&'static str>,
     /// Immutable paths below `spec.forProvider` that are not in the facts.
     pub(super) immutable: &'static [&'static str],
     /// Fields of `spec.forProvider` that the cloud chooses if the spec lacks them.
@@ -111,6 +113,7 @@ impl Rules {
     /// No rules in addition to the facts.
     pub(super) const NONE: Self = Self {
         part_of: None,
+        refused_alone: None,
         immutable: &[],
         computed: &[],
         grows: &[],

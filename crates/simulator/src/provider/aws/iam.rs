@@ -11,6 +11,9 @@ const ROLE: &[Reference] = &[one("role", "Role"), one("policyArn", "Policy")];
 /// IAM has no regions.
 const RULES: Rules = Rules { immutable: &[], ..super::RULES };
 
+/// A provider deletes the policies of a role with it, and detaches its managed policies.
+const PART_OF_ROLE: Rules = Rules { part_of: Some("role"), immutable: &["role"], ..RULES };
+
 const HAS_POLICIES: &str = "deleting IAM Role (<name>): operation error IAM: DeleteRole, https \
      response error StatusCode: 409, DeleteConflict: Cannot delete entity, must delete policies \
      first.";
@@ -41,14 +44,10 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
         "RolePolicyAttachment" => KindBehaviour {
             id: Id::Assigned("attachment-"),
             references: ROLE,
-            rules: Rules { immutable: &["role"], ..RULES },
+            rules: PART_OF_ROLE,
             ..KIND
         },
-        "RolePolicy" => KindBehaviour {
-            references: ROLE,
-            rules: Rules { immutable: &["role"], ..RULES },
-            ..KIND
-        },
+        "RolePolicy" => KindBehaviour { references: ROLE, rules: PART_OF_ROLE, ..KIND },
         "InstanceProfile" => KindBehaviour {
             references: ROLE,
             at_provider: |f| {
