@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
-use crossplane::json::merge_patch;
 use crossplane::names;
 use function_paved_road::apis::Flavour;
 use futures::future::join_all;
@@ -31,14 +30,13 @@ fn workspace(
     fixture: &Fixture,
     flavour: Flavour,
     name: &str,
-    change: Value,
+    mut change: Value,
 ) -> Result<Environment> {
-    let mut own = json!({"metadata": {"name": format!("{name}-{flavour:?}").to_lowercase()}});
+    change["metadata"]["name"] = json!(format!("{name}-{flavour:?}").to_lowercase());
     if flavour == Flavour::Claims {
-        own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
+        change["spec"]["writeConnectionSecretToRef"] = json!({"name": format!("{name}-conn")});
     }
-    merge_patch(&mut own, change);
-    fixture.example(API, flavour, own)
+    fixture.example(API, flavour, change)
 }
 
 /// A rule for the machines of this fixture's namespace, for claims and namespaced composites.

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 const EC2: &str = "ec2.aws.upbound.io/v1beta1";
 const GKE: &str = "container.gcp.upbound.io/v1beta2";
+const IAM: &str = "iam.aws.upbound.io/v1beta1";
 const CLOUD_SQL: &str = "sql.gcp.upbound.io/v1beta2";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,6 +35,7 @@ async fn resources_live_and_die_as_with_a_real_provider() {
             an_orphan_stays_in_the_cloud_and_is_found_again(bench),
             observed_resource_must_exist(bench),
             resource_that_is_only_observed_stays_in_the_cloud(bench),
+            released_policy_is_deleted_with_its_role(bench),
             connection_details_go_into_a_secret_of_the_resource(bench),
             vanished_resource_comes_back_under_another_name(bench),
             a_namespaced_resource_answers_too(bench),
@@ -275,6 +277,24 @@ async fn resource_that_is_only_observed_stays_in_the_cloud(bench: &Bench) {
     assert_eq!(bench.cloud("released").await.len(), 1);
 }
 
+async fn released_policy_is_deleted_with_its_role(bench: &Bench) {
+    let composite = bench.composite("inside").await;
+    let role = json!({"assumeRolePolicy": "{}", "forceDetachPolicies": true});
+    let role = composite.make(composite.resource(IAM, "Role", "role", role)).await;
+    bench.ready(&role).await;
+    let policy = json!({"role": "inside-role", "policyArn": "arn:aws:iam::aws:policy/Example"});
+    let mut policy = composite.resource(IAM, "RolePolicyAttachment", "policy", policy);
+    policy["spec"]["managementPolicies"] = json!(["Observe", "Create", "Update"]);
+    let policy = composite.make(policy).await;
+    bench.ready(&policy).await;
+    bench.delete(&policy).await;
+    bench.gone(&policy).await;
+    assert_eq!(bench.cloud("inside").await.len(), 2);
+    bench.delete(&role).await;
+    bench.gone(&role).await;
+    assert_eq!(bench.cloud("inside").await.len(), 0);
+}
+
 async fn connection_details_go_into_a_secret_of_the_resource(bench: &Bench) {
     let composite = bench.composite("connected").await;
     let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}});
@@ -299,12 +319,15 @@ async fn connection_details_go_into_a_secret_of_the_resource(bench: &Bench) {
     assert!(published["data"]["kubeconfig"].is_string());
 
     let password = json!({"name": "connected-given", "namespace": "default", "key": "password"});
-    let user = json!({"instance": "i", "passwordSecretRef": password});
+    let user = json!({"instance": "connected-server", "passwordSecretRef": password});
     let user = composite.make(composite.resource(CLOUD_SQL, "User", "user", user)).await;
     bench.told(&user, "Synced", "False", r#"cannot get secret "connected-given""#).await;
     let mut given = secret("connected-given");
     given["stringData"] = json!({"password": "x"});
     bench.create(given).await;
+    bench.told(&user, "LastAsyncOperation", "False", "instance does not exist").await;
+    let params = json!({"region": "us-central1", "databaseVersion": "POSTGRES_17"});
+    composite.make(composite.resource(CLOUD_SQL, "DatabaseInstance", "server", params)).await;
     bench.ready(&user).await;
 
     // A cluster is deleted with its node pools.
