@@ -13,6 +13,7 @@ use ipnet::{IpNet, Ipv4Net};
 use regex_lite::Regex;
 
 mod fields;
+mod host;
 pub mod kubernetes;
 pub mod location;
 pub mod numbers;

@@ -20,6 +20,7 @@
 #![doc = include_str!("server/bound.md")]
 
 mod codec;
+mod decode;
 mod service;
 
 use std::io;

@@ -63,7 +63,7 @@ const REPORTED: &[Reported] = &[
     (
         "virtual-environment",
         &[(
-            "app",
+            "argocd",
             "create failed: failed to install release: failed to pull chart: looks like \
              \"https://charts.exmaple.org\" is not a valid chart repository or cannot be reached: \
              Get \"https://charts.exmaple.org/index.yaml\": dial tcp: lookup charts.exmaple.org on \
@@ -77,7 +77,7 @@ const REPORTED: &[Reported] = &[
         "virtual-environment",
         &[
             (
-                "app",
+                "argocd",
                 "connect failed: cannot create new kubernetes client: Get \
                  \"https://preview-7x9kd-5f0c9.preview-7x9kd.svc:443/version\": dial tcp: lookup \
                  preview-7x9kd-5f0c9.preview-7x9kd.svc on 10.96.0.10:53: no such host",
@@ -185,7 +185,7 @@ const REPORTED: &[Reported] = &[
         "virtual-environment",
         &[
             (
-                "app",
+                "knative",
                 "create failed: failed to install release: Unable to continue with install: Secret \
                  \"web\" in namespace \"app\" exists and cannot be imported into the current \
                  release: invalid ownership metadata; annotation validation error: key \

@@ -13,6 +13,7 @@ use function_paved_road::reason::Reason;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
+use support::virtual_environment::with_earlier_app;
 use support::{simulated, world};
 
 /// The values of an enumeration, by its schema.
@@ -96,6 +97,10 @@ fn composed_names_are_those_of_the_last_release() {
     }
     for example in support::examples() {
         names.add_response(example.api.info().name, &support::answer(example.request()));
+    }
+    // Apps of v0.1.0 keep their slot.
+    for world in ["vcluster", "gke"].into_iter().flat_map(with_earlier_app) {
+        names.add_response(world.api().info().name, &world.answer());
     }
     for code in values::<Code>() {
         names.add("cause codes", code);

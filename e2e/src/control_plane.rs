@@ -166,7 +166,7 @@ impl ControlPlane {
             charts::pack(&workdir, &options.sources)
         )?;
         let proxy = Proxy::start(sites, inner.port, workdir.folder()).await?;
-        let guest_cluster = guest_cluster::GuestCluster::start(&outer, &inner, &proxy.url);
+        let guest_cluster = guest_cluster::GuestCluster::start(&outer, &inner, &proxy, &workdir)?;
         let Core { authority, metrics } = core;
         let binary = if options.packages.is_some() {
             packages::program(&workdir, &registry, &options.args()).await?

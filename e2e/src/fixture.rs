@@ -185,12 +185,13 @@ impl Fixture {
 
     /// An API's example in this namespace, not applied yet. `change` is merged into it.
     ///
-    /// All virtual clusters share one cluster. So each app has its own namespace there, and only
-    /// the holder of the lock has add-ons.
+    /// All virtual clusters share one cluster, so only the holder of the lock has an app and
+    /// add-ons. Apps of v0.1.0 need no Argo CD, so each has its own namespace there.
     pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
         let mut manifest = self.manifest(api, flavour)?;
         if api == "virtual-environment" {
-            let without = json!({"app": {"namespace": ""}, "gitops": null, "knative": null});
+            let app = if self.has_earlier_apps() { json!({"namespace": ""}) } else { Value::Null };
+            let without = json!({"app": app, "gitops": null, "knative": null});
             merge_patch(&mut manifest, json!({"spec": {"parameters": without}}));
         }
         merge_patch(&mut manifest, change);
@@ -204,8 +205,13 @@ impl Fixture {
         Ok(self.environment(manifest))
     }
 
-    /// A virtual environment on a managed cluster, not applied yet. On EKS, the app is inside.
-    /// Access to the other clusters needs an identity of their clouds.
+    /// Whether the control plane began with a release whose apps are Releases of provider-helm.
+    fn has_earlier_apps(&self) -> bool {
+        self.plane.sources() != xtask::workspace::root()
+    }
+
+    /// A virtual environment on a managed cluster, not applied yet. Access to the clusters of
+    /// Google and Azure needs an identity of their clouds.
     pub fn cluster(&self, cluster: &str, flavour: Flavour) -> Result<Environment> {
         let mut change =
             json!({"metadata": {"name": cluster}, "spec": {"parameters": {"type": cluster}}});
@@ -225,8 +231,15 @@ impl Fixture {
         let turn = self.plane.add_ons.clone().lock_owned().await;
         let example = self.manifest("virtual-environment", Flavour::Claims)?;
         let parameters = &example["spec"]["parameters"];
-        let parameters = json!({"gitops": parameters["gitops"], "knative": parameters["knative"]});
-        Ok(AddOns { parameters, _turn: turn })
+        let mut add_ons = json!({"gitops": parameters["gitops"], "knative": parameters["knative"]});
+        if !self.has_earlier_apps() {
+            // An app that an environment has left behind in the shared cluster has another one.
+            static TURNS: AtomicUsize = AtomicUsize::new(0);
+            let number = TURNS.fetch_add(1, Ordering::Relaxed);
+            add_ons["app"] = parameters["app"].clone();
+            add_ons["app"]["namespace"] = format!("in-turn-{number}").into();
+        }
+        Ok(AddOns { parameters: add_ons, _turn: turn })
     }
 
     /// The same fixture, in another namespace.
@@ -335,10 +348,15 @@ impl Fixture {
 
     /// The Deployments of an environment's app, inside its virtual cluster.
     pub async fn app_inside(&self, environment: &Environment) -> Result<Vec<Value>> {
-        let namespace = environment.manifest["spec"]["parameters"]["app"]["namespace"].as_str();
-        let namespace = namespace.context("the example's app has no namespace")?;
+        let namespace = |object: &Value| {
+            object["spec"]["parameters"]["app"]["namespace"].as_str().map(str::to_owned)
+        };
+        let namespace = match namespace(&environment.manifest) {
+            Some(namespace) => namespace,
+            None => namespace(&environment.object().await?).context("the app has no namespace")?,
+        };
         let inside = Objects::new(self.plane.inner.client.clone());
-        inside.list("apps/v1", "Deployment", namespace).await
+        inside.list("apps/v1", "Deployment", &namespace).await
     }
 
     /// The environments that the scenario created or used, with their resources, to diagnose a

@@ -117,6 +117,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(core install::packages_are_pushed_as_the_readme_says),
     scenario!(core old inside::the_app_lands_inside),
     scenario!(old inside::an_app_taken_out_of_a_claim_is_uninstalled),
+    scenario!(inside::charts_of_one_name_and_version_are_not_mixed),
     scenario!(old inside::a_virtual_cluster_that_stopped_answering_can_go),
     scenario!(old inside::stuck_resource_is_left_behind_by_hand),
     scenario!(day_two::resource_deleted_by_hand_comes_back),

@@ -1,6 +1,7 @@
 //! `paved doctor`: checks whether a cluster can serve environments, and whether the caller may
 //! create them. Each check is one line. A failed check has a remediation.
 
+mod apps;
 mod check;
 mod checks;
 mod clusters;

@@ -117,7 +117,7 @@ fn failing_environment_shows_its_cause() {
 
 #[test]
 fn unreachable_chart_repository_fails_a_preview_with_its_host() {
-    let fail = "app=Get \"https://charts.exmaple.org/index.yaml\": dial tcp: lookup \
+    let fail = "argocd=Get \"https://charts.exmaple.org/index.yaml\": dial tcp: lookup \
                 charts.exmaple.org on 10.96.0.10:53: no such host";
     let claim = example("virtual-environment/claim.yaml");
     for output in ["yaml", "tree"] {

@@ -2,6 +2,7 @@
 //! Knative inside.
 
 mod aks;
+mod app;
 mod checks;
 mod eks;
 mod gke;

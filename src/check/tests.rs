@@ -477,6 +477,74 @@ fn repository_url_with_a_secret_is_rejected_without_the_secret() {
 }
 
 #[test]
+fn repository_that_is_not_public_is_rejected_with_its_url() {
+    for (value, why) in [
+        ("http://charts.example.org", "without encryption"),
+        ("http://169.254.169.254/latest", "not public"),
+        ("https://169.254.169.254/latest", "not public"),
+        ("https://kubernetes.default.svc", "private network"),
+        ("http://10.0.0.1:8080/x", "not public"),
+        ("oci://localhost:5000/x", "without a dot"),
+        ("oci://2130706433/x", "unusual notation"),
+        ("https://charts.example.org/team/../other", ". or .."),
+        ("ssh://git@10.0.0.1/team/app", "not public"),
+        ("ssh://git@gitea.git.svc:2222/team/app", "private network"),
+        ("git@localhost:team/app.git", "without a dot"),
+        ("git@192.168.0.7:team/app.git", "not public"),
+        ("git@git.example.org:team/../app.git", ". or .."),
+        ("http://git.example.org/team/app", "without encryption"),
+    ] {
+        let refused = location::public(value).unwrap_err().to_string();
+        assert!(refused.contains(value) && refused.contains(why), "{value}: {refused}");
+    }
+    for value in [
+        "https://charts.example.org",
+        "https://charts.example.org:8443/a/b/",
+        "oci://ghcr.io/acme/charts",
+        "https://git.example.org/team/app.git",
+        "ssh://git@git.example.org:2222/team/app.git",
+        "git@git.example.org:team/app.git",
+    ] {
+        assert_eq!(location::public(value), Ok(()), "{value}");
+    }
+}
+
+#[test]
+fn prefix_of_a_repository_ends_with_a_part_of_its_path() {
+    let within = |value: &str, prefix: &str| location::is_within(value, &[prefix.to_owned()]);
+    for prefix in ["https://charts.acme.io/team", "https://charts.acme.io/team/"] {
+        for value in [
+            "https://charts.acme.io/team",
+            "https://charts.acme.io/team/",
+            "https://charts.acme.io/team/a",
+            "https://CHARTS.acme.io:443/team/a/b",
+        ] {
+            assert!(within(value, prefix), "{value} {prefix}");
+        }
+        for value in [
+            "https://charts.acme.io/team-evil",
+            "https://charts.acme.io/teams/a",
+            "https://charts.acme.io/Team",
+            "https://charts.acme.io",
+            "https://charts.acme.io.evil.com/team",
+            "https://evil.com/charts.acme.io/team",
+            "https://evilcharts.acme.io/team",
+            "https://charts.acme.io:8443/team",
+            "oci://charts.acme.io/team",
+        ] {
+            assert!(!within(value, prefix), "{value} {prefix}");
+        }
+    }
+    assert!(within("oci://ghcr.io/acme/charts", "oci://ghcr.io"));
+    assert!(within("oci://ghcr.io/acme/charts", "oci://ghcr.io/"));
+    assert!(!within("oci://ghcr.io.evil.com/acme", "oci://ghcr.io"));
+    assert!(!within("oci://ghcr.io:99999/acme", "oci://ghcr.io"));
+    let two = ["https://a.example.org".to_owned(), "oci://b.example.org/x".to_owned()];
+    assert!(location::is_within("oci://b.example.org/x/y", &two));
+    assert!(location::is_within("https://anywhere.example.org", &[]));
+}
+
+#[test]
 fn names_in_kubernetes_have_their_shapes() {
     assert!(
         kubernetes::label("a-1").is_ok()

@@ -322,7 +322,8 @@ fn deployment(object: &Object) -> Health {
     Health::pending(State::Creating, Reason::Creating, message)
 }
 
-/// An Application of Argo CD. It is ready if it is healthy and in sync with its repository.
+/// An Application of Argo CD. It is ready if it is healthy and in sync with its present source. It
+/// has failed if Argo CD cannot read the source, or cannot apply its objects.
 fn application(object: &Object) -> Health {
     let health = text(object, &["status", "health", "status"]).unwrap_or("Missing");
     let sync = text(object, &["status", "sync", "status"]).unwrap_or("Unknown");
@@ -331,23 +332,54 @@ fn application(object: &Object) -> Health {
         .into_iter()
         .flatten()
         .find(|condition| condition["type"].as_str().is_some_and(|kind| kind.ends_with("Error")));
-    let said = error.and_then(|error| error["message"].as_str()).map(str::to_owned);
+    if let Some(error) = error {
+        let said = error["message"].as_str().unwrap_or_default();
+        return Health::pending(State::Failed, Reason::Failed, words_of_helm(said));
+    }
+    let operation = |field| text(object, &["status", "operationState", field]);
+    let said = operation("message").map(words_of_helm).filter(|said| !said.is_empty());
     match (health, sync) {
-        _ if error.is_some() => {
-            Health::pending(State::Failed, Reason::Failed, said.unwrap_or_default())
-        }
-        ("Healthy", "Synced") => Health::available(),
+        ("Healthy", "Synced") if has_compared(object) => Health::available(),
+        ("Healthy", "Synced") => Health::changing(),
         ("Degraded", _) => {
             let message = text(object, &["status", "health", "message"])
                 .unwrap_or("Argo CD calls it degraded");
             Health::pending(State::Failed, Reason::Failed, message.to_owned())
         }
-        _ => Health::pending(
-            State::Creating,
-            Reason::Creating,
-            format!("is {health} and {sync} in Argo CD"),
-        ),
+        _ if matches!(operation("phase"), Some("Failed" | "Error")) => {
+            let message = said.unwrap_or_else(|| "Argo CD cannot apply it".to_owned());
+            Health::pending(State::Failed, Reason::Failed, message)
+        }
+        _ => {
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            let message = format!("is {health} and {sync} in Argo CD{said}");
+            Health::pending(State::Creating, Reason::Creating, message)
+        }
     }
+}
+
+/// Whether Argo CD has compared the cluster with the present source of an Application. Until then,
+/// its status is that of the source before.
+fn has_compared(application: &Object) -> bool {
+    let Some(compared) = at(application, &["status", "sync", "comparedTo", "source"]) else {
+        return true;
+    };
+    let wanted = at(application, &["spec", "source"]).unwrap_or(&Value::Null);
+    let same = |pointer: &str| compared.pointer(pointer) == wanted.pointer(pointer);
+    ["/repoURL", "/path", "/chart", "/targetRevision", "/helm/valuesObject"].into_iter().all(same)
+}
+
+/// The words of Helm in a message of Argo CD. Around them are a command with the name of a
+/// temporary folder, which differs each time, and advice for a terminal.
+fn words_of_helm(message: &str) -> String {
+    let after = |start: &str| message.split_once(start).map(|(_, rest)| rest);
+    let Some((_, result)) = after("`helm ").and_then(|rest| rest.split_once("` ")) else {
+        return message.to_owned();
+    };
+    let words = result.strip_prefix("failed exit status ").and_then(|rest| rest.split_once(": "));
+    let Some((_, words)) = words else { return format!("helm {result}") };
+    let words = words.trim_start_matches("Error: ");
+    words.split("\n\nUse --debug flag").next().unwrap_or(words).trim().to_owned()
 }
 
 struct Condition<'o> {
@@ -556,5 +588,89 @@ mod tests {
             )
             .0
         );
+    }
+
+    fn application(status: &Value) -> Health {
+        let source = json!({
+            "repoURL": "https://charts.example.org", "chart": "podinfo", "targetRevision": "6.9.2",
+            "helm": {"releaseName": "app", "valuesObject": {"replicaCount": 2}},
+        });
+        read(json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "spec": {"source": source}, "status": status,
+        }))
+    }
+
+    #[test]
+    fn application_is_ready_for_the_source_that_was_compared() {
+        let status = |source: Value| json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced", "comparedTo": {"source": source}}});
+        let same = json!({
+            "repoURL": "https://charts.example.org", "chart": "podinfo", "targetRevision": "6.9.2",
+            "helm": {"releaseName": "app", "valuesObject": {"replicaCount": 2}},
+        });
+        assert!(application(&status(same.clone())).ready);
+        for (pointer, before) in [
+            ("/repoURL", json!("https://others.example.org")),
+            ("/chart", json!("hello")),
+            ("/targetRevision", json!("6.9.1")),
+            ("/helm/valuesObject", json!({"replicaCount": 1})),
+        ] {
+            let mut source = same.clone();
+            crossplane::json::set(
+                &mut source,
+                &pointer[1..].split('/').collect::<Vec<_>>(),
+                before,
+            );
+            let health = application(&status(source));
+            assert_eq!((health.ready, health.message.as_ref()), (false, "is being changed"));
+        }
+    }
+
+    #[test]
+    fn failed_application_has_the_words_of_helm() {
+        let pull = "Failed to load target state: failed to generate manifest for source 1 of 1: \
+            rpc error: code = Unknown desc = error fetching chart: failed to fetch chart: failed \
+            to get command args to log: `helm pull --destination \
+            /tmp/8a1f2a52-0d2b-4e43-9d3e-5a9f4f0c7d10 --version 6.9.9 --repo \
+            https://charts.example.org podinfo` failed exit status 1: Error: chart \"podinfo\" \
+            version \"6.9.9\" not found in https://charts.example.org repository";
+        let template = "Failed to load target state: `helm template . --name-template app` failed \
+            exit status 1: Error: execution error at (podinfo/templates/a.yaml:5:3): host is \
+            required\n\nUse --debug flag to render out invalid YAML";
+        let slow = "`helm pull --destination /tmp/1 podinfo` failed timeout after 1m30s";
+        for (said, words) in [
+            (
+                pull,
+                "chart \"podinfo\" version \"6.9.9\" not found in https://charts.example.org \
+                 repository",
+            ),
+            (template, "execution error at (podinfo/templates/a.yaml:5:3): host is required"),
+            (slow, "helm failed timeout after 1m30s"),
+            ("repository not accessible", "repository not accessible"),
+        ] {
+            let condition = json!([{"type": "ComparisonError", "message": said}]);
+            let health = application(&json!({
+                "conditions": condition, "health": {"status": "Healthy"}, "sync": {"status": "Unknown"},
+            }));
+            assert_eq!((health.state, health.message.as_ref()), (State::Failed, words));
+        }
+    }
+
+    #[test]
+    fn application_that_cannot_be_applied_has_failed_with_the_reason() {
+        let why = "one or more objects failed to apply, reason: pods is forbidden: exceeded quota";
+        let status = |phase: &str| {
+            json!({
+                "health": {"status": "Missing"}, "sync": {"status": "OutOfSync"},
+                "operationState": {"phase": phase, "message": why},
+            })
+        };
+        for phase in ["Failed", "Error"] {
+            let health = application(&status(phase));
+            assert_eq!((health.state, health.message.as_ref()), (State::Failed, why));
+        }
+        let running = application(&status("Running"));
+        assert_eq!(running.state, State::Creating);
+        assert_eq!(running.message, format!("is Missing and OutOfSync in Argo CD: {why}"));
     }
 }

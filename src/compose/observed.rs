@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::OWNED_LABEL;
 use super::health::{self, Health};
 use super::reported::status;
-use super::stopped::as_running;
+use super::stopped::{RUNNING, as_running};
+use crate::models::CHOICE_PREFIX;
 use crate::value::{Object, at, text};
 
 /// One observed composed resource.
@@ -47,6 +48,14 @@ impl Resource {
 
     pub fn annotation(&self, key: &str) -> Option<&str> {
         text(&self.object, &["metadata", "annotations", key])
+    }
+
+    /// The annotations that note the choices of users.
+    pub fn choices(&self) -> Vec<(String, Value)> {
+        let all = at(&self.object, &["metadata", "annotations"]).and_then(Value::as_object);
+        let is_choice = |key: &str| key.starts_with(CHOICE_PREFIX) && key != RUNNING;
+        let notes = all.into_iter().flatten().filter(|(key, _)| is_choice(key));
+        notes.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     pub fn name(&self) -> Option<&str> {

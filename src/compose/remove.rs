@@ -9,7 +9,7 @@ use super::{Composition, Scope, health, observed};
 use crate::error::Error;
 use crate::models::{self, kubernetes};
 use crate::reason::Reason;
-use crate::value::{Object, at, text};
+use crate::value::{Object, at, put, text};
 
 impl Composition<'_> {
     /// Removes an existing resource, and the Usages by it. No resource is removed in another way.
@@ -231,7 +231,14 @@ impl Composition<'_> {
         if let Some(name) = name {
             kept = kept.external_name(name);
         }
-        if publishes { kept.publishes() } else { kept }.add().map(|_| ())
+        if publishes { kept.publishes() } else { kept }.add()?;
+        let notes = self.observed.get(slot).map(observed::Resource::choices).unwrap_or_default();
+        if let Some(kept) = self.desired.get_mut(slot) {
+            for (key, value) in notes {
+                put(&mut kept.object, &["metadata", "annotations", &key], Some(value));
+            }
+        }
+        Ok(())
     }
 
     /// Whether an observed Usage protects the observed resource in a slot.

@@ -9,7 +9,6 @@ use std::time::Instant;
 use bytes::Bytes;
 use function_sdk_rust::proto::v1::RunFunctionRequest;
 use function_sdk_rust::proto::v1::function_runner_service_server::SERVICE_NAME;
-use prost::Message as _;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tonic::body::Body;
 use tonic::codegen::http;
@@ -18,6 +17,7 @@ use tonic::{Request, Response, Status};
 use tower::{Service, service_fn};
 
 use super::codec::Raw;
+use super::decode::decode;
 use super::{BODY_PATIENCE, Function};
 use crate::metrics::{Metrics, RUN_FUNCTION};
 use crate::outcome::{Outcome, Subject, reason};
@@ -125,7 +125,7 @@ impl<F: Function> Inner<F> {
 
     fn answer(&self, message: Bytes) -> Result<Bytes, Status> {
         let started = Instant::now();
-        let (subject, answer) = match RunFunctionRequest::decode(message) {
+        let (subject, answer) = match decode(message) {
             Ok(request) => {
                 let subject = Subject::from_request(&request);
                 let answer = self.compose(&subject, request);

@@ -182,13 +182,13 @@ fn policies_that_a_person_set_survive_a_stop_with_wrong_fields() {
         }
         let mut environment = Environment::ready(case, json!({"ttl": "8h"}));
         let own = json!(["Observe", "Create", "Update"]);
-        environment.world.resources_mut().get_mut("app").unwrap()["spec"]["managementPolicies"] =
+        environment.world.resources_mut().get_mut("app-application").unwrap()["spec"]["managementPolicies"] =
             own.clone();
         environment.wait(9);
         spoil(&mut environment, "spec");
         environment.settle();
         assert_eq!(environment.status()["power"], "Stopped", "{}", environment.name());
-        let app = &environment.world.resources()["app"]["spec"];
+        let app = &environment.world.resources()["app-application"]["spec"];
         assert_eq!(app["managementPolicies"], own, "{}", environment.name());
     }
 }

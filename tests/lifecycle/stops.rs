@@ -130,12 +130,12 @@ fn policies_that_a_person_set_survive_a_stop_and_a_start() {
             continue;
         }
         let own = json!(["Observe", "Create", "Update"]);
-        environment.world.resources_mut().get_mut("app").unwrap()["spec"]["managementPolicies"] =
+        environment.world.resources_mut().get_mut("app-application").unwrap()["spec"]["managementPolicies"] =
             own.clone();
         for power in ["Stopped", "Running"] {
             environment.wish("power", json!(power));
             environment.settle();
-            let app = &environment.world.resources()["app"]["spec"];
+            let app = &environment.world.resources()["app-application"]["spec"];
             assert_eq!(app["managementPolicies"], own, "{}: {power}", environment.name());
         }
     }
@@ -150,8 +150,8 @@ fn add_on_of_a_stopped_environment_is_installed_at_its_start() {
         }
         let name = environment.name();
         let state = |environment: &Environment| {
-            let app = &environment.world.resources()["app"];
-            app["status"]["atProvider"]["state"].clone()
+            let argocd = &environment.world.resources()["argocd"];
+            argocd["status"]["atProvider"]["state"].clone()
         };
         assert_eq!(environment.status()["phase"], "Stopped", "{name}");
         assert_eq!(state(&environment), Value::Null, "{name}");
@@ -159,5 +159,6 @@ fn add_on_of_a_stopped_environment_is_installed_at_its_start() {
         environment.settle();
         assert_eq!(environment.status()["phase"], "Ready", "{name}");
         assert_eq!(state(&environment), "deployed", "{name}");
+        assert!(environment.world.resources().contains_key("app-application"), "{name}");
     }
 }

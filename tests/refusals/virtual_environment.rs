@@ -87,6 +87,127 @@ fn parameters() {
     ]);
 }
 
+/// Values of this many levels: objects and lists in turn.
+fn nested(levels: usize) -> Value {
+    (1..=levels).rev().fold(json!(1), |inner, level| {
+        if level % 2 == 1 { json!({"a": inner}) } else { json!([inner]) }
+    })
+}
+
+#[test]
+fn values_of_twenty_levels_are_accepted() {
+    for levels in [1, 20] {
+        let response = at("/app/values", nested(levels)).answer();
+        assert!(!is_fatal(&response), "{levels}: {:?}", response.results);
+    }
+}
+
+/// Repositories that a new environment must not use. Each is rejected in a chart, and with a path
+/// also in GitOps.
+const PRIVATE: [&str; 14] = [
+    "http://charts.example.org/stable",
+    "http://169.254.169.254/latest",
+    "https://169.254.169.254/latest",
+    "https://kubernetes.default.svc/a",
+    "https://kubernetes.default.svc.cluster.local/a",
+    "https://KUBERNETES.default.SVC./a",
+    "http://10.0.0.1:8080/x",
+    "https://localhost:5000/x",
+    "https://chartmuseum/x",
+    "https://2130706433/x",
+    "https://0x7f.0.0.1/x",
+    "https://0177.0.0.1/x",
+    "https://127.1/x",
+    "https://charts.example.org/team/../other",
+];
+
+#[test]
+fn private_repository_of_a_new_environment_is_rejected() {
+    for field in ["app.chart.repository", "gitops.repoURL"] {
+        let extra: &[&str] = if field == "gitops.repoURL" {
+            &["ssh://git@10.0.0.1/a", "git@localhost:a/b.git", "git@git.team.svc:a/b.git"]
+        } else {
+            &["oci://localhost:5000/x", "oci://192.168.0.1/x", "oci://registry.local/x"]
+        };
+        for url in PRIVATE.iter().chain(extra) {
+            let world = at(&format!("/{}", field.replace('.', "/")), json!(url));
+            let (reason, message) = refused(&world.answer());
+            let begin = format!("spec.parameters.{field}: found \"{url}\", ");
+            assert_eq!(reason, SPEC, "{url}");
+            assert!(message.starts_with(&begin), "{message}");
+            assert_eq!(message.matches("spec.parameters").count(), 1, "{message}");
+        }
+        for url in [
+            "https://[::1]/x",
+            "https://[::ffff:127.0.0.1]/x",
+            "https://user:secret@charts.example.org/x",
+            "https://127.0.0.1%2f@charts.example.org/x",
+            "https://charts.example.org\\@127.0.0.1/x",
+        ] {
+            let world = at(&format!("/{}", field.replace('.', "/")), json!(url));
+            let (reason, message) = refused(&world.answer());
+            assert_eq!(reason, SPEC, "{url}");
+            let begin = format!("spec.parameters.{field}: found ");
+            assert!(message.starts_with(&begin), "{url}: {message}");
+            assert!(!message.contains("secret@"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn settings_limit_the_repositories_of_charts() {
+    let allowed = json!(["https://charts.acme.io/team", "oci://ghcr.io/acme"]);
+    let from = |url: &str| {
+        let mut world = settings_at("/chartRepositories", allowed.clone());
+        world.xr["spec"]["parameters"]["app"]["chart"]["repository"] = json!(url);
+        world
+    };
+    for url in [
+        "https://charts.acme.io/team",
+        "https://charts.acme.io/team/a",
+        "https://charts.acme.io:443/team/",
+        "oci://ghcr.io/acme/charts",
+    ] {
+        assert!(!is_fatal(&from(url).answer()), "{url}");
+    }
+    for url in [
+        "https://charts.acme.io/team-evil",
+        "https://charts.acme.io.evil.com/team",
+        "https://charts.acme.io:8443/team",
+        "oci://charts.acme.io/team",
+        "oci://ghcr.io/acme-evil",
+        "https://stefanprodan.github.io/podinfo",
+    ] {
+        let message = format!(
+            "spec.parameters.app.chart.repository: found \"{url}\"; allowed: the platform team's \
+             repositories and what is below them (environment.chartRepositories): \
+             https://charts.acme.io/team, oci://ghcr.io/acme"
+        );
+        assert_eq!(refused(&from(url).answer()), (SPEC.to_owned(), message));
+    }
+}
+
+#[test]
+fn allowed_repository_in_settings_is_public() {
+    for (url, why) in [
+        ("https://10.0.0.1/charts", "an address that is not public"),
+        ("http://charts.acme.io", "a URL without encryption"),
+        ("https://charts", "without a dot"),
+        ("charts.acme.io", "allowed: a URL"),
+        ("https://", "allowed: a URL"),
+    ] {
+        let mut world = settings_at("/chartRepositories", json!([url]));
+        world.xr["spec"]["parameters"].as_object_mut().unwrap().remove("app");
+        let (reason, message) = refused(&world.answer());
+        assert_eq!(reason, SETTINGS, "{url}");
+        assert!(
+            message.starts_with("settings.environment.chartRepositories[0]: found ")
+                && message.contains(why),
+            "{message}"
+        );
+    }
+}
+
 #[test]
 fn applications() {
     let chart = |field: &str, value: Value| at(&format!("/app/chart/{field}"), value);
@@ -134,7 +255,21 @@ fn applications() {
         ),
         case(
             at("/app/values", large),
-            "spec.parameters.app.values: found 300011 bytes of values; allowed: at most 262144",
+            "spec.parameters.app.values: found 300011 bytes of values; allowed: at most 245760",
+        ),
+        case(
+            at("/app/values", nested(21)),
+            "spec.parameters.app.values: found values with more than 20 levels; allowed: at most \
+             20 levels of objects and lists",
+        ),
+        case(
+            at("/app/values", json!({"list": [nested(100)]})),
+            "spec.parameters.app.values: found values with more than 20 levels; allowed: at most \
+             20 levels of objects and lists",
+        ),
+        case(
+            at("/app/namespace", json!("argocd")),
+            r#"spec.parameters.app.namespace: found "argocd"; allowed: another namespace, because Argo CD, which installs the chart, has it"#,
         ),
     ]);
 }

@@ -125,7 +125,7 @@ fn charts_are_requested_with_their_own_spelling_of_the_version() {
 fn releases_give_up_before_their_provider_does() {
     for world in running("vcluster") {
         let all = desired(&world.answer());
-        for slot in ["vcluster", "app", "argocd", "knative"] {
+        for slot in ["vcluster", "argocd", "knative"] {
             assert_eq!(all[slot]["spec"]["forProvider"]["waitTimeout"], "8m0s", "{slot}");
         }
     }

@@ -40,7 +40,8 @@ fn add_ons_are_removed_from_a_virtual_cluster_in_order() {
         assert_eq!(inside(&world).len(), 6);
         without_add_ons(&mut world);
         let waiting = [("argocd", "keep"), ("knative", "keep"), ("knative-namespace", "keep")];
-        let users = [("app", "delete"), ("gitops", "delete"), ("knative-serving", "delete")];
+        let users =
+            [("app-application", "delete"), ("gitops", "delete"), ("knative-serving", "delete")];
         let rest = waiting.map(|(slot, _)| (slot, "delete"));
         let steps = [
             [waiting, users.map(|(slot, _)| (slot, "keep"))].concat(),
@@ -77,10 +78,10 @@ fn removed_add_ons_keep_the_virtual_cluster_until_they_are_gone() {
         assert_eq!(usages(&world), [""; 0]);
         without_add_ons(&mut world);
         let users = [
-            "usage-helm-config-by-app",
+            "usage-kubernetes-config-by-app-application",
             "usage-kubernetes-config-by-gitops",
             "usage-kubernetes-config-by-knative-serving",
-            "usage-vcluster-by-app",
+            "usage-vcluster-by-app-application",
             "usage-vcluster-by-gitops",
             "usage-vcluster-by-knative-serving",
         ];
@@ -105,24 +106,23 @@ fn add_ons_are_removed_from_a_managed_cluster_before_their_usages() {
         for mut world in running(cluster_type) {
             assert!(inside(&world).values().all(|fate| *fate == "delete"));
             let all = [
+                "usage-argocd-by-app-application",
                 "usage-argocd-by-gitops",
-                "usage-helm-config-by-app",
                 "usage-helm-config-by-argocd",
                 "usage-helm-config-by-knative",
                 "usage-knative-by-knative-serving",
                 "usage-knative-namespace-by-knative-serving",
+                "usage-kubernetes-config-by-app-application",
                 "usage-kubernetes-config-by-gitops",
                 "usage-kubernetes-config-by-knative-namespace",
                 "usage-kubernetes-config-by-knative-serving",
             ];
-            let waiting = [all[2], all[3], all[7]];
-            let without_app: Vec<_> = all.into_iter().filter(|it| !it.ends_with("-app")).collect();
+            let waiting = [all[2], all[3], all[8]];
             assert_eq!(usages(&world), all, "{cluster_type}");
             without_add_ons(&mut world);
-            let others = ["argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
             let steps: [(&[&str], &[&str]); 6] = [
-                (&others, &all),
-                (&["argocd", "knative", "knative-namespace"], &without_app),
+                (&INSIDE, &all),
+                (&["argocd", "knative", "knative-namespace"], &all),
                 (&["argocd", "knative", "knative-namespace"], &waiting),
                 (&[], &waiting),
                 (&[], &[]),
@@ -173,8 +173,11 @@ fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
         _ => (&["cluster"], &[]),
     };
     let ways_in: [(&str, &'static [&'static str]); 2] = [
-        ("helm-config", &["app", "argocd", "knative"]),
-        ("kubernetes-config", &["gitops", "knative-namespace", "knative-serving"]),
+        ("helm-config", &["argocd", "knative"]),
+        (
+            "kubernetes-config",
+            &["app-application", "gitops", "knative-namespace", "knative-serving"],
+        ),
     ];
     let by_ways_in = configs.iter().flat_map(|of| {
         ways_in.map(|(config, reached)| (format!("usage-{of}-by-{config}"), reached))
@@ -224,7 +227,7 @@ fn add_on_is_removed_after_its_access_to_the_managed_cluster_is_kept() {
                         "{cluster_type}: {slot} without {usage}"
                     );
                 }
-                let users = ["app", "gitops", "knative-serving"]
+                let users = ["app-application", "gitops", "knative-serving"]
                     .into_iter()
                     .filter(|slot| reached.contains(slot));
                 for slot in users {
@@ -268,7 +271,7 @@ fn blocked_removal_of_an_add_on_is_reported() {
     for cluster_type in TYPES {
         for mut world in running(cluster_type) {
             without_add_ons(&mut world);
-            world.held = ["gitops", "app"].into();
+            world.held = ["gitops"].into();
             for _ in 0..6 {
                 world.reconcile(|_| Mood::Ready);
             }
@@ -290,8 +293,8 @@ fn blocked_removal_of_an_add_on_is_reported() {
             );
             let shown = line(&world, "gitops-leaving");
             assert_eq!((&shown["ready"], &shown["reason"]), (&json!(false), &json!("Deleting")));
-            let app = line(&world, "usage-helm-config-by-app");
-            assert_eq!(app["message"], "waits for app to be deleted");
+            let usage = line(&world, "usage-kubernetes-config-by-gitops");
+            assert_eq!(usage["message"], "waits for gitops to be deleted");
             let seen = &mut world.composed.get_mut("gitops-leaving").unwrap().object["status"]["atProvider"]
                 ["manifest"];
             seen["metadata"]["deletionTimestamp"] = json!("2026-11-21T08:00:00Z");

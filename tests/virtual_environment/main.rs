@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod app;
 mod changes;
 mod clouds;
 mod exposure;
@@ -61,13 +62,11 @@ fn cluster_comes_first_then_its_content_then_custom_resources() {
             assert_eq!(new_slots(&mut world), first, "{cluster_type}");
             let volumes = ["addon-ebs-csi", "addon-pod-identity", "storage-class"];
             let volumes = volumes.into_iter().filter(|_| cluster_type == "eks");
-            let mut second: Vec<&str> = ["app", "argocd", "knative", "knative-namespace"]
-                .into_iter()
-                .chain(volumes)
-                .collect();
+            let mut second: Vec<&str> =
+                ["argocd", "knative", "knative-namespace"].into_iter().chain(volumes).collect();
             second.sort_unstable();
             assert_eq!(new_slots(&mut world), second);
-            assert_eq!(new_slots(&mut world), ["gitops", "knative-serving"]);
+            assert_eq!(new_slots(&mut world), ["app-application", "gitops", "knative-serving"]);
             assert_eq!(new_slots(&mut world), [""; 0]);
         }
     }
@@ -81,11 +80,11 @@ fn app_waits_for_the_observed_kubeconfig() {
             for composed in world.composed.values_mut() {
                 composed.details.clear();
             }
-            assert!(!slots(&world).contains("app"), "{cluster_type}");
+            assert!(!slots(&world).contains("app-application"), "{cluster_type}");
             let told = status(&world.answer());
             assert_eq!(told.get("kubeconfigSecret"), None, "{cluster_type}");
-            let app =
-                told["resources"].as_array().unwrap().iter().find(|line| line["slot"] == "app");
+            let lines = told["resources"].as_array().unwrap();
+            let app = lines.iter().find(|line| line["slot"] == "app-application");
             assert_eq!(
                 app.unwrap()["message"],
                 "waits for the cluster's kubeconfig",
@@ -253,7 +252,8 @@ fn names_of_provider_configs_fit_into_a_label() {
             let all = desired(&world.answer());
             let name = |slot: &str| all[slot]["metadata"]["name"].as_str().unwrap().to_owned();
             let configs = [name("helm-config"), name("kubernetes-config")];
-            for (slot, config) in [("app", 0), ("argocd", 0), ("gitops", 1), ("knative-serving", 1)]
+            for (slot, config) in
+                [("argocd", 0), ("app-application", 1), ("gitops", 1), ("knative-serving", 1)]
             {
                 assert_eq!(
                     all[slot]["spec"]["providerConfigRef"]["name"], configs[config],
@@ -264,10 +264,10 @@ fn names_of_provider_configs_fit_into_a_label() {
             let observed =
                 &mut world.composed.get_mut("helm-config").unwrap().object["metadata"]["name"];
             *observed = json!("an-earlier-name");
-            world.composed.remove("app");
+            world.composed.remove("knative");
             let now = desired(&world.answer());
             assert_eq!(now["helm-config"]["metadata"]["name"], "an-earlier-name");
-            assert_eq!(now["app"]["spec"]["providerConfigRef"]["name"], "an-earlier-name");
+            assert_eq!(now["knative"]["spec"]["providerConfigRef"]["name"], "an-earlier-name");
             configs.into()
         };
         let (one, other) = (names(&name), names(&twin));

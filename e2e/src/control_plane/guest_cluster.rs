@@ -2,8 +2,10 @@
 //!
 //! A vcluster's syncer writes the kubeconfig of its cluster. Here, this kubeconfig leads to a real
 //! API server, which all virtual clusters share. A load balancer gets an address at once. Argo CD
-//! reports its Applications as in sync. Knative's operator reports that Knative is installed.
+//! installs the charts of its Applications with Helm, and reports Applications of Git repositories
+//! as in sync. Knative's operator reports that Knative is installed.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -20,6 +22,9 @@ use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::cluster::Cluster;
+use super::process::Program;
+use super::proxy::Proxy;
+use super::workdir::Workdir;
 use crate::kubeconfig;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -40,15 +45,34 @@ struct Part {
     inner: Client,
     /// The kubeconfig of virtual clusters, without an address.
     kubeconfig: Value,
+    helm: Helm,
+}
+
+/// Helm as Argo CD runs it: inside the virtual clusters, with a cache of its own.
+struct Helm {
+    program: Program,
+    folder: PathBuf,
 }
 
 impl GuestCluster {
     /// Starts the simulation. `inner` serves the virtual clusters of `outer` through a proxy.
-    pub fn start(outer: &Cluster, inner: &Cluster, proxy: &str) -> Self {
+    pub fn start(
+        outer: &Cluster,
+        inner: &Cluster,
+        proxy: &Proxy,
+        workdir: &Workdir,
+    ) -> Result<Self> {
+        let folder = workdir.subfolder("argocd")?;
+        let program = Program::new("helm", &workdir.tools.helm)
+            .env("KUBECONFIG", inner.kubeconfig.display().to_string())
+            .env("HTTPS_PROXY", &proxy.url)
+            .env("NO_PROXY", "127.0.0.1,localhost")
+            .env("SSL_CERT_FILE", proxy.trusted.display().to_string());
         let part = Part {
+            helm: Helm { program, folder },
             outer: outer.client.clone(),
             inner: inner.client.clone(),
-            kubeconfig: kubeconfig::through(proxy, &inner.authority, &inner.token),
+            kubeconfig: kubeconfig::through(&proxy.url, &inner.authority, &inner.token),
         };
         let task = tokio::spawn(async move {
             loop {
@@ -61,7 +85,7 @@ impl GuestCluster {
                 sleep(PERIOD).await;
             }
         });
-        Self { task }
+        Ok(Self { task })
     }
 }
 
@@ -115,7 +139,7 @@ impl Part {
         Ok(())
     }
 
-    /// Reports new Applications as in sync, and removes Argo CD's finalizer from deleted ones.
+    /// Brings changed Applications in sync, and removes Argo CD's finalizer from deleted ones.
     async fn argocd(&self) -> Result<()> {
         let resource =
             ApiResource::from_gvk(&GroupVersionKind::gvk("argoproj.io", "v1alpha1", "Application"));
@@ -126,15 +150,28 @@ impl Part {
                 &application.namespace().unwrap_or_default(),
                 &resource,
             );
+            let (spec, before) =
+                (&application.data["spec"], &application.data["status"]["sync"]["comparedTo"]);
+            let compared = json!({"source": spec["source"], "destination": spec["destination"]});
             let patch = if application.metadata.deletion_timestamp.is_some() {
+                self.helm.uninstall(before).await;
                 json!({"metadata": {"finalizers": null}})
-            } else if application.data["status"]["health"]["status"] == "Healthy" {
+            } else if *before == compared {
                 continue;
             } else {
-                json!({"status": {"health": {"status": "Healthy"}, "sync": {"status": "Synced"}}})
+                if before["destination"] != compared["destination"] {
+                    self.helm.uninstall(before).await;
+                }
+                let uid = application.uid().unwrap_or_default();
+                status(&compared, self.helm.install(&uid, &compared).await.err())
             };
-            api.patch(&application.name_any(), &PatchParams::default(), &Patch::Merge(patch))
-                .await?;
+            let (name, params) = (application.name_any(), PatchParams::default());
+            // A merge would keep fields that are gone from the source.
+            let cleared = json!({"status": {"sync": {"comparedTo": null}}});
+            if patch["status"].is_object() {
+                api.patch(&name, &params, &Patch::Merge(cleared)).await?;
+            }
+            api.patch(&name, &params, &Patch::Merge(patch)).await?;
         }
         Ok(())
     }
@@ -157,5 +194,79 @@ impl Part {
                 .await?;
         }
         Ok(())
+    }
+}
+
+/// The patch of an Application's status after a comparison.
+fn status(compared: &Value, error: Option<anyhow::Error>) -> Value {
+    let sync = if error.is_some() { "Unknown" } else { "Synced" };
+    let conditions = error.map(|error| {
+        json!([{
+            "type": "ComparisonError",
+            "message": format!(
+                "Failed to load target state: failed to generate manifest for source 1 of 1: rpc \
+                 error: code = Unknown desc = error fetching chart: {error:#}"
+            ),
+        }])
+    });
+    json!({"status": {
+        "conditions": conditions,
+        "health": {"status": "Healthy"},
+        "sync": {"status": sync, "comparedTo": compared},
+    }})
+}
+
+impl Helm {
+    /// Installs the chart of a source, if the source is a chart. The error has the words of Helm
+    /// in the form of Argo CD.
+    async fn install(&self, uid: &str, compared: &Value) -> Result<()> {
+        let (source, Some(namespace)) =
+            (&compared["source"], compared["destination"]["namespace"].as_str())
+        else {
+            return Ok(());
+        };
+        let text = |field: &str| source[field].as_str().unwrap_or_default();
+        if text("chart").is_empty() {
+            return Ok(());
+        }
+        let values = self.folder.join(format!("{uid}.yaml"));
+        let content = match &source["helm"]["valuesObject"] {
+            Value::Null => json!({}),
+            values => values.clone(),
+        };
+        std::fs::write(&values, content.to_string())?;
+        let url = text("repoURL");
+        let chart = if url.contains("://") {
+            vec![text("chart").to_owned(), "--repo".to_owned(), url.to_owned()]
+        } else {
+            vec![format!("oci://{url}/{}", text("chart"))]
+        };
+        let release = source["helm"]["releaseName"].as_str().unwrap_or("app");
+        let program = self
+            .program
+            .clone()
+            .env("HELM_CACHE_HOME", self.folder.join(uid).display().to_string())
+            .args(["upgrade", "--install", "--create-namespace", "--namespace", namespace])
+            .args(["--version", text("targetRevision")])
+            .args(["--values".to_owned(), values.display().to_string(), release.to_owned()])
+            .args(chart);
+        let Err(error) = program.output(&self.folder).await else { return Ok(()) };
+        let error = format!("{error:#}");
+        let words = error.split_once("Error: ").map_or(error.as_str(), |(_, words)| words);
+        anyhow::bail!(
+            "failed to fetch chart: failed to get command args to log: `helm pull --destination \
+             {}` failed exit status 1: Error: {words}",
+            self.folder.join(uid).display()
+        )
+    }
+
+    /// Uninstalls the chart that an Application was compared with.
+    async fn uninstall(&self, compared: &Value) {
+        let namespace = compared["destination"]["namespace"].as_str();
+        let release = compared["source"]["helm"]["releaseName"].as_str();
+        let (Some(namespace), Some(release)) = (namespace, release) else { return };
+        let program = self.program.clone().args(["uninstall", "--ignore-not-found", "--namespace"]);
+        // A failure is repeated with the Application's next change.
+        let _ = program.args([namespace, release]).output(&self.folder).await;
     }
 }

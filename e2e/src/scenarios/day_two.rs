@@ -7,6 +7,7 @@ mod settings;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::json::merge_patch;
 use crossplane::names;
 use function_paved_road::apis::Flavour;
 use futures::future::{join, join_all, try_join, try_join_all};
@@ -36,15 +37,25 @@ const LOST: [(&str, &[&str]); 5] = [
     ("application-environment", &["bucket"]),
     ("unified-environment", &["backend-deployment", "postgres-grant"]),
     ("stock-pool", &["deployment"]),
-    ("virtual-environment", &["app"]),
+    ("virtual-environment", &["argocd", "app-application"]),
 ];
 
 pub(super) async fn resource_deleted_by_hand_comes_back(fixture: Fixture) -> Result<()> {
     let parts = in_each_flavour(&fixture, async |flavour| {
         let lost = LOST.into_iter().map(async |(api, slots)| {
-            let environment = fixture.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let mut change = examples::beside(api, flavour);
+            let mut add_ons = None;
+            if api == "virtual-environment" {
+                let turn = fixture.add_ons().await?;
+                merge_patch(&mut change, turn.app());
+                add_ons = Some(turn);
+            }
+            let environment = fixture.ready(api, flavour, change).await?;
             for slot in slots {
                 comes_back(&environment, slot, &fixture.operator()).await?;
+            }
+            if let Some(add_ons) = add_ons {
+                add_ons.leave(&environment).await?;
             }
             Ok(())
         });

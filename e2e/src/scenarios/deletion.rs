@@ -128,6 +128,9 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture)
         APIS.iter().map(|api| fixture.example(api.info().name, flavour, named(*api, flavour)));
     let (examples, cluster) =
         (examples.collect::<Result<Vec<_>>>()?, fixture.cluster("eks", flavour)?);
+    let add_ons = fixture.add_ons().await?;
+    let mut cluster = cluster;
+    merge_patch(&mut cluster.manifest, add_ons.app());
     let all: Vec<&Environment> = examples.iter().chain([&cluster]).collect();
     let going = all.iter().map(async |environment| {
         environment.apply().await?;
@@ -229,7 +232,11 @@ pub(super) async fn refused_environment_is_deleted_whole(fixture: Fixture) -> Re
         of_claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), fixture.namespace.clone());
         fixture.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
+    let add_ons = fixture.add_ons().await?;
     let gone = every(&fixture)?.into_iter().map(|(api, mut environment)| {
+        if api == "virtual-environment" {
+            merge_patch(&mut environment.manifest, add_ons.app());
+        }
         merge_patch(&mut environment.manifest, impossible(api));
         let fixture = &fixture;
         async move {

@@ -18,17 +18,24 @@ const API: &str = "virtual-environment";
 
 pub(super) async fn the_app_lands_inside(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
-        let environment = fixture.ready(API, flavour, json!({})).await?;
+        let add_ons = fixture.add_ons().await?;
+        let environment = fixture.ready(API, flavour, add_ons.app()).await?;
         let deployments = fixture.app_inside(&environment).await?;
         ensure!(!deployments.is_empty(), "{flavour:?}: the app is not inside the virtual cluster");
-        Ok(())
+        for release in environment.composed().await?.iter().filter(|one| one["kind"] == "Release") {
+            let chart = &release["spec"]["forProvider"]["chart"];
+            ensure!(chart["name"] != "podinfo", "{flavour:?}: provider-helm installs the app");
+        }
+        environment.delete().await?;
+        environment.gone().await
     })
     .await
 }
 
 pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
-        let environment = fixture.ready(API, flavour, json!({})).await?;
+        let add_ons = fixture.add_ons().await?;
+        let environment = fixture.ready(API, flavour, add_ons.app()).await?;
         ensure!(
             !fixture.app_inside(&environment).await?.is_empty(),
             "{flavour:?}: the app is not there yet"
@@ -41,6 +48,37 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(fixture: Fixture)
         environment.ready().await.map(drop)
     })
     .await
+}
+
+/// provider-helm keeps charts by name and version only, so another team's chart could be installed.
+pub(super) async fn charts_of_one_name_and_version_are_not_mixed(fixture: Fixture) -> Result<()> {
+    let add_ons = fixture.add_ons().await?;
+    for flavour in fixture.flavours() {
+        for (repository, owner) in [("podinfo", "stefanprodan"), ("others", "others")] {
+            let mut change = add_ons.app();
+            change["metadata"]["name"] = repository.into();
+            let app = &mut change["spec"]["parameters"]["app"];
+            app["chart"] = json!({
+                "repository": format!("https://stefanprodan.github.io/{repository}"),
+                "name": "podinfo",
+                "version": "6.9.2",
+            });
+            let environment = fixture.ready(API, flavour, change).await?;
+            let deployments = fixture.app_inside(&environment).await?;
+            let images: Vec<_> = deployments
+                .iter()
+                .map(|one| &one["spec"]["template"]["spec"]["containers"][0]["image"])
+                .collect();
+            let expected = format!("ghcr.io/{owner}/podinfo:6.9.2");
+            ensure!(
+                images == [&json!(expected)],
+                "{flavour:?}: the chart of {repository} has {images:?}, not {expected}"
+            );
+            environment.delete().await?;
+            environment.gone().await?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(
@@ -67,13 +105,15 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(
     .await
 }
 
-/// Runs the commands of the operator's guide for the app's Release, and for a user's Object in the
+/// Runs the commands of the operator's guide for the app's Object, and for a user's Object in the
 /// same cluster.
 pub(super) async fn stuck_resource_is_left_behind_by_hand(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
-        let environment = fixture.ready(API, flavour, json!({})).await?;
+        let add_ons = fixture.add_ons().await?;
+        let environment = fixture.ready(API, flavour, add_ons.app()).await?;
         let object = object_inside(&fixture, &environment, flavour).await?;
-        let (app, cluster) = (environment.slot("app").await?, environment.slot("vcluster").await?);
+        let (app, cluster) =
+            (environment.slot("app-application").await?, environment.slot("vcluster").await?);
         let namespace =
             cluster["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
         fixture.plane.proxy.cut(namespace);

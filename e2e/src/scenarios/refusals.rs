@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::in_each_flavour;
 use crate::environment::{Desired, Environment};
 use crate::examples;
-use crate::fixture::Fixture;
+use crate::fixture::{AddOns, Fixture};
 
 pub(super) async fn api_server_rejects_invalid_specs(fixture: Fixture) -> Result<()> {
     let refused = [
@@ -108,10 +108,18 @@ pub(super) async fn change_of_a_fixed_field_is_rejected(fixture: Fixture) -> Res
     }
     in_each_flavour(&fixture, async |flavour| {
         for (api, change, rule) in fixed() {
-            let environment = fixture.example(api, flavour, json!({}))?;
+            let of_app = change["spec"]["parameters"]["app"].is_object();
+            let add_ons = if of_app { Some(fixture.add_ons().await?) } else { None };
+            let with = add_ons.as_ref().map_or_else(|| json!({}), AddOns::app);
+            let environment = fixture.example(api, flavour, with)?;
             environment.apply().await?;
             let refusal = environment.refuses(&change).await?;
             ensure!(refusal.contains(rule), "{api} with {change}: not {rule:?}: {refusal}");
+            if of_app {
+                // The next holder of the lock has an app of its own.
+                let without = json!({"spec": {"parameters": {"app": null}}});
+                environment.edit(&without).await?;
+            }
         }
         Ok(())
     })

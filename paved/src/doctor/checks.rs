@@ -11,7 +11,7 @@ use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::snapshot::{ClusterSnapshot, ListResult};
 use super::{
-    clusters, compositions, crossplane, paused, provider_configs, references, required_kinds,
+    apps, clusters, compositions, crossplane, paused, provider_configs, references, required_kinds,
     settings, tracked,
 };
 
@@ -38,6 +38,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all.extend(references::check(snapshot));
     all.extend(settings::check(snapshot));
     all.extend(clusters::check(snapshot));
+    all.extend(apps::check(snapshot));
     all.extend(paused::check(snapshot));
     all.extend(tracked::check(snapshot));
     all

@@ -6,6 +6,7 @@ use function_paved_road::apis::Flavour;
 use function_paved_road::compose;
 use function_paved_road::models::aws::eks::Cluster as Eks;
 use function_paved_road::models::azure::KubernetesCluster as Aks;
+use function_paved_road::models::helm::Release;
 use function_paved_road::models::{self, Managed as _, Scope};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -86,6 +87,8 @@ pub(super) struct ClusterSnapshot {
     /// Our managed clusters, by kind.
     pub(super) clusters: Vec<Clusters>,
     pub(super) environments: Vec<Environments>,
+    /// The metadata of our Releases of provider-helm, cluster-scoped and namespaced.
+    pub(super) releases: Vec<ListResult>,
 }
 
 /// The label of ClusterRoles that are aggregated to Crossplane's role.
@@ -153,8 +156,13 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         let objects = all(cluster, &resource, &ours()).await;
         all_clusters.push(Clusters { resource, field, objects });
     }
+    let mut releases = Vec::new();
+    for scope in [Scope::LegacyCluster, Scope::Namespaced] {
+        let resource = resource_of(&Release::KIND, scope);
+        releases.push(all_metadata(cluster, &resource, &ours()).await);
+    }
     let environments = environment_kinds(kinds).map(async |(resource, are_claims)| {
-        let objects = all_metadata(cluster, &resource).await;
+        let objects = all_metadata(cluster, &resource, "").await;
         Environments { resource, are_claims, objects }
     });
     ClusterSnapshot {
@@ -172,6 +180,7 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         provider_configs,
         clusters: all_clusters,
         environments: join_all(environments).await,
+        releases,
     }
 }
 
@@ -182,10 +191,10 @@ async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> ListRes
     listed(cluster, resource, list.map(|list| list.items))
 }
 
-/// All objects of a kind in all namespaces, only with their metadata.
-async fn all_metadata(cluster: &Cluster, resource: &ApiResource) -> ListResult {
+/// All objects of a kind with these labels in all namespaces, only with their metadata.
+async fn all_metadata(cluster: &Cluster, resource: &ApiResource, labels: &str) -> ListResult {
     let api = Api::for_resource(&cluster.client, None, resource);
-    let list = api.list_metadata(&ListParams::default()).await;
+    let list = api.list_metadata(&ListParams::default().labels(labels)).await;
     let object = |one: PartialObjectMeta<DynamicObject>| DynamicObject {
         types: None,
         metadata: one.metadata,
@@ -264,17 +273,19 @@ fn ours() -> String {
 /// The kinds of managed clusters, as cluster-scoped and as namespaced kinds.
 pub(super) fn cluster_kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
     CLUSTERS.into_iter().flat_map(|(kind, field)| {
-        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {
-            let resource = ApiResource {
-                group: kind.group(scope),
-                version: kind.version(scope).to_owned(),
-                api_version: kind.api_version(scope),
-                kind: kind.kind.to_owned(),
-                plural: format!("{}s", kind.kind.to_lowercase()),
-            };
-            (resource, field)
-        })
+        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| (resource_of(&kind, scope), field))
     })
+}
+
+/// A kind of a provider, as cluster-scoped or as namespaced kind.
+fn resource_of(kind: &models::Kind, scope: Scope) -> ApiResource {
+    ApiResource {
+        group: kind.group(scope),
+        version: kind.version(scope).to_owned(),
+        api_version: kind.api_version(scope),
+        kind: kind.kind.to_owned(),
+        plural: format!("{}s", kind.kind.to_lowercase()),
+    }
 }
 
 /// The kinds of environments, and the kinds of the composites behind claims. The flag is whether

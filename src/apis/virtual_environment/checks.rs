@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use regex_lite::Regex;
+use serde_json::Value;
 
-use super::inside::KNATIVE_SERVING;
+use super::app::RunningApp;
+use super::inside::{ARGOCD, KNATIVE_SERVING, running_repository};
 use super::settings::version;
 use super::vcluster::{host_namespace, is_exposed};
 use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironmentSettings};
@@ -21,9 +23,13 @@ pub const FOLDER: &str = "^[A-Za-z0-9._@~+-][A-Za-z0-9._@~+/ -]*$";
 /// A branch, a tag, a commit, or a range of tagged versions.
 pub const REVISION: &str = "^[A-Za-z0-9~^v*][A-Za-z0-9._/@+*~^-]*$";
 
-/// Maximum size of a chart's values, in bytes of JSON. A Release has to fit into etcd, and all
-/// Releases into one answer.
-const LONGEST_VALUES: usize = 256 * 1024;
+/// Maximum size of a chart's values, in bytes of JSON. The provider of Applications notes the whole
+/// object in an annotation, which is limited to 256 KiB together with all other annotations.
+const LONGEST_VALUES: usize = 240 * 1024;
+
+/// Maximum depth of a chart's values: nested objects and lists, including the values themselves.
+/// The status of an Application repeats them at a depth of its own.
+const DEEPEST_VALUES: usize = 20;
 
 impl Parameters {
     /// Checks every field. Returns the type of the cluster.
@@ -43,10 +49,10 @@ impl Parameters {
             }
         }
         if let Some(app) = &self.app {
-            app.check(&mut fields, cx);
+            app.check(settings, &mut fields, cx);
         }
         if let Some(gitops) = &self.gitops {
-            gitops.check(&mut fields);
+            gitops.check(&mut fields, cx);
         }
         fields.verdict(Error::InvalidSpec)?;
         cluster_type.map_err(|refused| Error::spec(TYPE, refused))
@@ -120,19 +126,35 @@ impl Parameters {
 }
 
 impl App {
-    fn check(&self, fields: &mut Fields, cx: &Composition<'_>) {
-        self.chart.check(fields);
-        fields.check("spec.parameters.app.namespace", self.check_namespace(cx));
-        fields.check("spec.parameters.app.values", self.check_values());
+    fn check(
+        &self,
+        settings: &VirtualEnvironmentSettings,
+        fields: &mut Fields,
+        cx: &Composition<'_>,
+    ) {
+        let running = RunningApp::find(cx);
+        let is_same = running.as_ref().is_some_and(|running| running.has_chart(&self.chart));
+        // A chart that runs stays, although its repository is not allowed for a new one.
+        let allowed = (!is_same).then_some(settings);
+        self.chart.check(allowed, fields);
+        let namespace = self.check_namespace(running.as_ref());
+        fields.check("spec.parameters.app.namespace", namespace);
+        if !running.is_some_and(|running| running.has_values(&self.values)) {
+            fields.check("spec.parameters.app.values", self.check_values());
+        }
     }
 
-    fn check_namespace(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+    fn check_namespace(&self, running: Option<&RunningApp<'_, '_>>) -> Result<(), Refused> {
         kubernetes::label(&self.namespace)?;
         if self.namespace == KNATIVE_SERVING {
             let allowed = "another namespace, because Knative creates and deletes this namespace";
             return Err(Refused::new(&self.namespace, allowed));
         }
-        let running = cx.running("app", &["namespace"]).and_then(serde_json::Value::as_str);
+        if self.namespace == ARGOCD && !running.is_some_and(|running| running.is_release) {
+            let allowed = "another namespace, because Argo CD, which installs the chart, has it";
+            return Err(Refused::new(&self.namespace, allowed));
+        }
+        let running = running.and_then(RunningApp::namespace);
         if let Some(running) = running.filter(|running| *running != self.namespace) {
             let allowed = format!(
                 "{}, the current namespace, because a Helm release cannot move",
@@ -144,6 +166,11 @@ impl App {
     }
 
     fn check_values(&self) -> Result<(), Refused> {
+        if self.values.values().any(|value| is_deeper(value, DEEPEST_VALUES - 1)) {
+            let found = format!("values with more than {DEEPEST_VALUES} levels");
+            let allowed = format!("at most {DEEPEST_VALUES} levels of objects and lists");
+            return Err(Refused { found, allowed });
+        }
         let bytes = serde_json::to_string(&self.values).map_or(usize::MAX, |json| json.len());
         if bytes <= LONGEST_VALUES {
             return Ok(());
@@ -153,10 +180,26 @@ impl App {
     }
 }
 
+/// Whether a value has more than `levels` nested objects and lists.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(left) = levels.checked_sub(1) else { return value.is_object() || value.is_array() };
+    match value {
+        Value::Object(fields) => fields.values().any(|value| is_deeper(value, left)),
+        Value::Array(items) => items.iter().any(|value| is_deeper(value, left)),
+        _ => false,
+    }
+}
+
 impl Chart {
-    fn check(&self, fields: &mut Fields) {
+    /// Checks the chart. With Settings, its repository has to be one that they allow.
+    fn check(&self, settings: Option<&VirtualEnvironmentSettings>, fields: &mut Fields) {
         static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CHART).ok());
-        let repository = location::chart_repository(&self.repository);
+        let repository = location::chart_repository(&self.repository).and_then(|url| {
+            settings.map_or(Ok(()), |settings| {
+                location::public(url)?;
+                settings.allows(url)
+            })
+        });
         fields.check("spec.parameters.app.chart.repository", repository);
         let name = check::shape(
             &self.name,
@@ -170,10 +213,13 @@ impl Chart {
 }
 
 impl GitOps {
-    fn check(&self, fields: &mut Fields) {
+    fn check(&self, fields: &mut Fields, cx: &Composition<'_>) {
         static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(FOLDER).ok());
         static REV: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REVISION).ok());
-        fields.check("spec.parameters.gitops.repoURL", location::git_repository(&self.repo_url));
+        let is_same = running_repository(cx) == Some(self.repo_url.as_str());
+        let repository = location::git_repository(&self.repo_url)
+            .and_then(|url| if is_same { Ok(()) } else { location::public(url) });
+        fields.check("spec.parameters.gitops.repoURL", repository);
         let inside = |path: &str| fits(&PATH, path) && path.split('/').all(|part| part != "..");
         let path = check::shape(
             &self.path,

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::app::{APPLICATION, RELEASE};
 use super::settings::Charts;
 use super::{
     App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT,
@@ -16,8 +17,14 @@ use crate::models::kubernetes::Object;
 const HELM: &str = "helm-config";
 const KUBERNETES: &str = "kubernetes-config";
 
-/// The namespace of Argo CD and of its Applications.
-const ARGOCD: &str = "argocd";
+/// The namespace of Argo CD and of its Applications, and the slot of its Release.
+pub(super) const ARGOCD: &str = "argocd";
+
+/// The slot of the Application that follows the user's Git repository.
+const GITOPS: &str = "gitops";
+
+/// The choice that is noted on Argo CD's Release: whether a Git repository needs it.
+const ARGOCD_FOR: &str = "argocd-for";
 
 /// The namespace of Knative's operator.
 const KNATIVE_OPERATOR: &str = "knative-operator";
@@ -39,14 +46,12 @@ impl Parameters {
         if let Some(class) = &cluster.storage_class {
             inside.storage_class(class.clone())?;
         }
-        match &self.app {
-            Some(app) => inside.app(app)?,
-            None => inside.leave_app()?,
-        }
+        inside.argocd(self, &charts.argocd)?;
         match &self.gitops {
-            Some(gitops) => inside.gitops(gitops, &charts.argocd)?,
-            None => inside.leave_gitops()?,
+            Some(gitops) => inside.application(GITOPS, gitops.application())?,
+            None => inside.leave_application(GITOPS)?,
         }
+        inside.app(self.app.as_ref())?;
         if self.knative.enabled { inside.knative(&charts.knative) } else { inside.leave_knative() }
     }
 }
@@ -89,23 +94,69 @@ impl Inside<'_, '_> {
         Ok(())
     }
 
-    fn app(&mut self, app: &App) -> Result<(), Error> {
-        let chart = &app.chart;
-        let release = Release {
-            values: Some(Value::Object(app.values.clone())).filter(|_| !app.values.is_empty()),
-            ..release(&chart.repository, &chart.name, &chart.version, &app.namespace)
-        };
-        self.release("app", "app", release, &["chart", "values"])
+    /// The application. A new one is an Application, so that Argo CD renders its chart inside the
+    /// cluster. The provider of the host cluster keeps charts by name and version only, so a user's
+    /// chart must not reach it. An application that an earlier release installed keeps its Release.
+    fn app(&mut self, app: Option<&App>) -> Result<(), Error> {
+        let has_release = self.cx.exists(RELEASE);
+        match app {
+            Some(app) if has_release => {
+                self.release(RELEASE, "app", app.release(), &["chart", "values"], &[])?;
+                self.leave_application(APPLICATION)
+            }
+            Some(app) => {
+                let gone = self.cx.is_gone(RELEASE);
+                self.leave_app_release()?;
+                let earlier = gone.then_some(()).ok_or("the earlier app to be deleted");
+                self.application_once(earlier, APPLICATION, app.application())
+            }
+            None => {
+                self.leave_app_release()?;
+                self.leave_application(APPLICATION)
+            }
+        }
     }
 
-    fn gitops(&mut self, gitops: &GitOps, version: &str) -> Result<(), Error> {
+    /// Argo CD, as long as an Application needs it. Without a Git repository it has no user
+    /// interface.
+    fn argocd(&mut self, parameters: &Parameters, version: &str) -> Result<(), Error> {
+        let follows_git = parameters.gitops.is_some();
+        let has_app = parameters.app.is_some() && !self.cx.exists(RELEASE);
+        if !(follows_git || has_app) {
+            // Argo CD deletes the objects of its Applications.
+            return self.leave_release(ARGOCD, &[GITOPS, APPLICATION]);
+        }
         let version = Charts::own_version(version);
         let chart = release("https://argoproj.github.io/argo-helm", "argo-cd", &version, ARGOCD);
-        self.release(ARGOCD, ARGOCD, chart, &[])?;
+        let chart = Release { values: (!follows_git).then(without_interface), ..chart };
+        let choice = if follows_git { GITOPS } else { "app" };
+        // An Argo CD of an earlier release has no note, and keeps all its parts.
+        let has_note = self.cx.noted(ARGOCD, ARGOCD_FOR).is_some();
+        let keeps_all = self.cx.exists(ARGOCD) && !has_note;
+        let choices: &[Choice] = if keeps_all { &[] } else { &[(ARGOCD_FOR, choice, &["values"])] };
+        self.release(ARGOCD, ARGOCD, chart, &[], choices)
+    }
+
+    /// An Application of Argo CD.
+    fn application(&mut self, slot: &str, object: Value) -> Result<(), Error> {
+        self.application_once(Ok(()), slot, object)
+    }
+
+    /// An Application of Argo CD, once `ready` is `Ok`.
+    fn application_once(
+        &mut self,
+        ready: Result<(), &str>,
+        slot: &str,
+        object: Value,
+    ) -> Result<(), Error> {
         let installed = self.cx.is_ready(ARGOCD).then_some(()).ok_or("Argo CD to be installed");
         let needs = [KUBERNETES, ARGOCD];
-        self.object("gitops", application(gitops), &["spec.source"], installed, &needs)?;
-        self.cx.cancel_removal("gitops")
+        self.object(slot, object, &["spec.source"], ready.and(installed), &needs)?;
+        self.cx.cancel_removal(slot)
+    }
+
+    fn leave_application(&mut self, slot: &str) -> Result<(), Error> {
+        self.cx.remove_ordered_inside(slot, &self.needs(&[KUBERNETES, ARGOCD]))
     }
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
@@ -116,7 +167,7 @@ impl Inside<'_, '_> {
             &version,
             KNATIVE_OPERATOR,
         );
-        self.release("knative", KNATIVE_OPERATOR, chart, &[])?;
+        self.release("knative", KNATIVE_OPERATOR, chart, &[], &[])?;
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
         self.object("knative-namespace", namespace, &[], Ok(()), &[KUBERNETES])?;
@@ -132,20 +183,14 @@ impl Inside<'_, '_> {
         self.cx.cancel_removal(KNATIVE_SERVING)
     }
 
-    fn leave_app(&mut self) -> Result<(), Error> {
-        self.cx.remove_ordered::<Release>("app", &self.needs(&[HELM]))
-    }
-
-    /// Argo CD has to exist as long as its Application, to delete the Application's objects.
-    fn leave_gitops(&mut self) -> Result<(), Error> {
-        self.leave_release(ARGOCD, "gitops")?;
-        self.cx.remove_ordered_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
+    fn leave_app_release(&mut self) -> Result<(), Error> {
+        self.cx.remove_ordered::<Release>(RELEASE, &self.needs(&[HELM]))
     }
 
     /// The operator, and the namespace of Knative Serving, have to exist as long as Knative
     /// Serving.
     fn leave_knative(&mut self) -> Result<(), Error> {
-        self.leave_release("knative", KNATIVE_SERVING)?;
+        self.leave_release("knative", &[KNATIVE_SERVING])?;
         if self.cx.is_gone(KNATIVE_SERVING) {
             self.cx.remove_ordered::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
         } else {
@@ -158,9 +203,9 @@ impl Inside<'_, '_> {
         )
     }
 
-    /// Removes a release once `user`, which needs it, is gone.
-    fn leave_release(&mut self, slot: &str, user: &str) -> Result<(), Error> {
-        if self.cx.is_gone(user) {
+    /// Removes a release once its `users`, which need it, are gone.
+    fn leave_release(&mut self, slot: &str, users: &[&str]) -> Result<(), Error> {
+        if users.iter().all(|user| self.cx.is_gone(user)) {
             return self.cx.remove_ordered::<Release>(slot, &self.needs(&[HELM]));
         }
         self.cx.retain::<Release>(slot)?;
@@ -185,18 +230,23 @@ impl Inside<'_, '_> {
         name: &str,
         release: Release,
         updatable: &[&'static str],
+        choices: &[Choice],
     ) -> Result<(), Error> {
         let (config, known) = (self.config_name(HELM), self.cluster.kubeconfig.is_some());
         let orphan = self.is_left_behind(slot, &[HELM]);
-        self.cx
+        let mut release = self
+            .cx
             .managed(slot, release)
             .provider_config(config)
             .external_name(name)
             .updatable(updatable)
             .spec_field("rollbackLimit", 3)
             .orphan(orphan)
-            .needs(known, "the cluster's kubeconfig")
-            .add()?;
+            .needs(known, "the cluster's kubeconfig");
+        for (choice, value, paths) in choices {
+            release = release.resolved_from(choice, *value, paths);
+        }
+        release.add()?;
         self.holds(slot, &[HELM])
     }
 
@@ -263,7 +313,11 @@ fn credentials(secret: &SecretName) -> Value {
     json!({"source": "Secret", "secretRef": reference})
 }
 
-fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Release {
+/// A choice of a user that is noted on a release: its name, its value and the fields that follow it.
+type Choice = (&'static str, &'static str, &'static [&'static str]);
+
+/// A release of a chart inside.
+pub(super) fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Release {
     Release {
         chart: Some(Chart {
             repository: Some(repository.to_owned()),
@@ -277,31 +331,55 @@ fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Rel
     }
 }
 
-/// An Application that follows the repository. Manual changes are reverted, and objects that are
-/// removed from the repository are deleted. All its objects are deleted with the Application.
-fn application(gitops: &GitOps) -> Value {
+/// Values of Argo CD's chart that leave out all that only its users and other sources of
+/// Applications need. What installs an Application is left.
+fn without_interface() -> Value {
+    json!({
+        "applicationSet": {"replicas": 0},
+        "dex": {"enabled": false},
+        "notifications": {"enabled": false},
+        "server": {"replicas": 0},
+    })
+}
+
+/// An Application with a source. Manual changes are reverted, and objects that are removed from the
+/// source are deleted. All its objects are deleted with the Application.
+pub(super) fn application(name: &str, source: &Value, namespace: &str, options: &[&str]) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
         "metadata": {
-            "name": "gitops",
+            "name": name,
             "namespace": ARGOCD,
             "finalizers": ["resources-finalizer.argocd.argoproj.io"],
         },
         "spec": {
             "project": "default",
-            "source": {
-                "repoURL": gitops.repo_url,
-                "path": gitops.path,
-                "targetRevision": gitops.target_revision,
-            },
-            "destination": {"server": "https://kubernetes.default.svc", "namespace": "default"},
+            "source": source,
+            "destination": {"server": "https://kubernetes.default.svc", "namespace": namespace},
             "syncPolicy": {
                 "automated": {"prune": true, "selfHeal": true},
-                "syncOptions": ["CreateNamespace=true"],
+                "syncOptions": options,
             },
         },
     })
+}
+
+impl GitOps {
+    /// An Application that follows the repository.
+    fn application(&self) -> Value {
+        let source = json!({
+            "repoURL": self.repo_url,
+            "path": self.path,
+            "targetRevision": self.target_revision,
+        });
+        application(GITOPS, &source, "default", &["CreateNamespace=true"])
+    }
+}
+
+/// The URL of the Git repository that the environment follows now.
+pub(super) fn running_repository<'c>(cx: &'c Composition<'_>) -> Option<&'c str> {
+    cx.running(GITOPS, &["manifest", "spec", "source", "repoURL"])?.as_str()
 }
 
 /// Knative Serving. The network policy of a virtual cluster blocks traffic from outside, so a load

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClusterType, Size};
 use crate::apis::Tagged;
 use crate::catalog::{aws, gcp};
-use crate::check::{self, Refused};
+use crate::check::{self, Refused, location};
 use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::Managed;
@@ -28,6 +28,12 @@ pub struct VirtualEnvironmentSettings {
     /// Versions of the Helm charts that environments install. Existing installations keep their
     /// versions.
     pub charts: Charts,
+    /// Repositories that the chart of `app` may come from: URLs, each with everything below it, for
+    /// example `https://charts.acme.io/team` or `oci://ghcr.io/acme`. Default: any `https://` or
+    /// `oci://` repository on a public host. An app that runs keeps its chart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = location::LONGEST_URL), regex(pattern = location::CHART_REPOSITORY)))]
+    pub chart_repositories: Vec<String>,
     /// Cluster types by size, for claims without a type. Default: vcluster.
     pub type_by_size: TypeBySize,
     /// Machine types of the nodes of managed clusters, by cluster type and size.
@@ -73,6 +79,9 @@ pub struct Charts {
     #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub knative: String,
 }
+
+/// Maximum number of allowed repositories in a message.
+const SHOWN: usize = 5;
 
 impl Charts {
     /// A version in the charts' own notation.
@@ -222,6 +231,21 @@ pub struct Aks {
 }
 
 impl VirtualEnvironmentSettings {
+    /// Checks that a chart may come from a repository.
+    pub(super) fn allows(&self, repository: &str) -> Result<(), Refused> {
+        if location::is_within(repository, &self.chart_repositories) {
+            return Ok(());
+        }
+        let allowed: Vec<_> =
+            self.chart_repositories.iter().take(SHOWN).map(String::as_str).collect();
+        let more = if self.chart_repositories.len() > SHOWN { ", …" } else { "" };
+        let allowed = format!(
+            "the platform team's repositories and what is below them (environment.chartRepositories): {}{more}",
+            allowed.join(", ")
+        );
+        Err(Refused::new(repository, allowed))
+    }
+
     /// Settings for the examples of all cluster types.
     pub(super) fn example() -> Self {
         let text = |value: &str| Some(value.to_owned());

@@ -156,39 +156,21 @@ fn pool_edits() -> Vec<Edit> {
 }
 
 fn virtual_edits() -> Vec<Edit> {
-    let others = json!("https://stefanprodan.github.io/others");
-    let other = json!({"repository": others, "name": "hello", "version": "1.0.0"});
-    vec![
-        Edit::new(
-            parameters(&json!({
-                "app": {"values": {"replicaCount": 1}, "chart": {"version": "6.10.0"}},
-                "size": "medium",
-                "expose": "loadBalancer",
-            })),
-            [
-                ("app", "/spec/forProvider/values/replicaCount", json!(1)),
-                ("app", "/spec/forProvider/chart/version", json!("6.10.0")),
-                (
-                    "vcluster",
-                    "/spec/forProvider/values/policies/resourceQuota/quota/count~1pods",
-                    json!("100"),
-                ),
-                (
-                    "vcluster",
-                    "/spec/forProvider/values/controlPlane/service/spec/type",
-                    json!("LoadBalancer"),
-                ),
-            ],
-        ),
-        Edit::new(
-            parameters(&json!({"app": {"chart": other}})),
-            [
-                ("app", "/spec/forProvider/chart/repository", others),
-                ("app", "/spec/forProvider/chart/name", json!("hello")),
-                ("app", "/spec/forProvider/chart/version", json!("1.0.0")),
-            ],
-        ),
-    ]
+    vec![Edit::new(
+        parameters(&json!({"size": "medium", "expose": "loadBalancer"})),
+        [
+            (
+                "vcluster",
+                "/spec/forProvider/values/policies/resourceQuota/quota/count~1pods",
+                json!("100"),
+            ),
+            (
+                "vcluster",
+                "/spec/forProvider/values/controlPlane/service/spec/type",
+                json!("LoadBalancer"),
+            ),
+        ],
+    )]
 }
 
 /// The edit of GKE, the only managed cluster whose nodes can be replaced.
@@ -199,14 +181,36 @@ fn gke_edit() -> Edit {
     )
 }
 
-/// The edit of existing add-ons.
-fn add_on_edit() -> Edit {
+/// The edits of existing add-ons.
+fn add_on_edits() -> Vec<Edit> {
+    const SLOT: &str = "app-application";
+    let others = json!("https://stefanprodan.github.io/others");
+    let chart = json!({"repository": others, "name": "hello", "version": "1.0.0"});
     let other = ["https://git.example.org/team-shop/other.git", "deploy/other", "other-branch"];
     let followed = json!({"repoURL": other[0], "path": other[1], "targetRevision": other[2]});
-    Edit::new(
-        parameters(&json!({"gitops": followed, "knative": {"enabled": false}})),
-        [("gitops", "/spec/source", followed), ("knative", "", Value::Null)],
-    )
+    vec![
+        Edit::new(
+            parameters(
+                &json!({"app": {"values": {"replicaCount": 1}, "chart": {"version": "6.10.0"}}}),
+            ),
+            [
+                (SLOT, "/spec/source/helm/valuesObject/replicaCount", json!(1)),
+                (SLOT, "/spec/source/targetRevision", json!("6.10.0")),
+            ],
+        ),
+        Edit::new(
+            parameters(&json!({"app": {"chart": chart}})),
+            [
+                (SLOT, "/spec/source/repoURL", others),
+                (SLOT, "/spec/source/chart", json!("hello")),
+                (SLOT, "/spec/source/targetRevision", json!("1.0.0")),
+            ],
+        ),
+        Edit::new(
+            parameters(&json!({"gitops": followed, "knative": {"enabled": false}})),
+            [("gitops", "/spec/source", followed), ("knative", "", Value::Null)],
+        ),
+    ]
 }
 
 pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(
@@ -232,7 +236,9 @@ pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(
             let add_ons = fixture.add_ons().await?;
             add_ons.join(environment).await?;
             tells_its_status(api.info().name, &environment.object().await?)?;
-            arrives(environment, &add_on_edit()).await?;
+            for edit in add_on_edits() {
+                arrives(environment, &edit).await?;
+            }
             add_ons.leave(environment).await?;
         }
         Ok(())
@@ -345,7 +351,7 @@ mod tests {
                 let (name, fields) = (api.info().name, fields(*api, flavour));
                 let mut edits = edits(name);
                 if name == "virtual-environment" {
-                    edits.push(add_on_edit());
+                    edits.extend(add_on_edits());
                 }
                 let changed = edits.iter().flat_map(|edit| changed(&edit.patch, &fields));
                 assert_eq!(changed.cloned().collect::<BTreeSet<_>>(), fields, "{name}");

@@ -100,10 +100,8 @@ type Seen = (&'static str, &'static str, Value);
 
 /// Environments, and the values that each takes from the changed Settings.
 fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
-    let sized = |size: &str| {
-        let app = if size == "medium" { json!({}) } else { Value::Null };
-        json!({"metadata": {"name": size}, "spec": {"parameters": {"size": size, "app": app}}})
-    };
+    let sized =
+        |size: &str| json!({"metadata": {"name": size}, "spec": {"parameters": {"size": size}}});
     vec![
         (
             "gpu-workspace",

@@ -65,7 +65,7 @@ async fn is_deleted_while_stopped(
     environment: &Environment,
 ) -> Result<()> {
     stops(paved, environment).await?;
-    let has_app = environment.slot("app").await.is_ok();
+    let has_app = environment.slot("app-application").await.is_ok();
     deletion::goes(fixture, environment).await?;
     ensure!(
         !has_app || !fixture.app_inside(environment).await?.is_empty(),

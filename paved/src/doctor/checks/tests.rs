@@ -73,6 +73,7 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
         ],
         clusters: Vec::new(),
         environments: Vec::new(),
+        releases: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{BySize, Charts, VirtualEnvironmentSettings};
 use crate::apis::virtual_environment::ClusterType;
 use crate::catalog::aws::{self, Partition};
 use crate::catalog::gcp;
-use crate::check::{self, Refused};
+use crate::check::{self, Refused, location};
 use crate::error::Error;
 
 /// The full version of a chart. With a shorter version, provider-helm mistakes the installed chart
@@ -191,6 +191,7 @@ impl VirtualEnvironmentSettings {
         ] {
             version(value).map_err(|refused| wrong(&format!("charts.{name}"), refused))?;
         }
+        self.check_repositories()?;
         has_todays_values(&charts.vcluster).map_err(|refused| wrong("charts.vcluster", refused))?;
         let (gke, eks, aks) = (&self.gke, &self.eks, &self.aks);
         let texts = [
@@ -235,6 +236,20 @@ impl VirtualEnvironmentSettings {
         check::count(&self.load_balancer_annotations.keys().collect::<Vec<_>>(), 32)
             .map_err(|refused| wrong("loadBalancerAnnotations", refused))?;
         self.check_networks()
+    }
+
+    /// Allowed repositories are public, as those of users.
+    fn check_repositories(&self) -> Result<(), Error> {
+        let all = &self.chart_repositories;
+        check::count(all, 64).map_err(|refused| wrong("chartRepositories", refused))?;
+        for (index, url) in all.iter().enumerate() {
+            let path = format!("chartRepositories[{index}]");
+            location::chart_repository(url)
+                .and_then(location::public)
+                .map_err(|refused| wrong(&path, refused))?;
+            once(&path, url, &all[..index], "repository")?;
+        }
+        Ok(())
     }
 
     /// All networks with access to a managed cluster are IPv4, because GKE and AKS support no
