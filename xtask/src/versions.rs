@@ -138,8 +138,7 @@ pub fn supported() -> Result<String> {
         let ends = row.ends.map_or_else(|| "not announced".to_owned(), |day| day.to_string());
         let source = row.source.split(": ").next().unwrap_or_default();
         let extension = row.kept_until.zip(row.reason.as_ref());
-        let extension =
-            extension.map(|(until, reason)| format!("kept until {until}: {reason}"));
+        let extension = extension.map(|(until, reason)| format!("kept until {until}: {reason}"));
         let notes: Vec<String> = extension.into_iter().chain(row.note).collect();
         let runs = row.runs.to_string();
         vec![row.program, row.version, format!("[{ends}]({source})"), runs, notes.join(". ")]
