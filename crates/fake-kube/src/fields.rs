@@ -56,11 +56,20 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
     let none = json!({});
     let has_managers =
         before.is_some() && after.pointer("/metadata/managedFields").is_some_and(Value::is_array);
+    let is_created = before.is_none();
     let before = before.unwrap_or(&none);
     let (old, new) = (leaves(before), leaves(after));
-    let changed: Set =
-        new.iter().filter(|path| at(before, path) != at(after, path)).cloned().collect();
+    let is_field = |path: &[String]| !(is_created && is_empty_struct(after, path));
+    let changed: Set = new
+        .iter()
+        .filter(|path| at(before, path) != at(after, path) && is_field(path))
+        .cloned()
+        .collect();
     let mut entries = read(if has_managers { after } else { before });
+    // Updates are only recorded on an object that has managers since its creation, or since an apply.
+    if entries.is_empty() && !is_created {
+        return;
+    }
     for entry in &mut entries {
         entry.fields.retain(|path| new.contains(path) && !changed.contains(path));
     }
@@ -70,6 +79,15 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
         own.time = json!(seconds(now).to_string());
     }
     write(after, entries);
+}
+
+/// Whether a path of a kind of Kubernetes leads to an object without fields. In Kubernetes it is an
+/// empty struct, and no field.
+fn is_empty_struct(object: &Value, path: &[String]) -> bool {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let is_built_in = !group.contains('.') || group.ends_with(".k8s.io");
+    is_built_in && at(object, path).and_then(Value::as_object).is_some_and(Map::is_empty)
 }
 
 /// Merges an applied object into the live one. A field that the writer applied earlier and now

@@ -79,10 +79,10 @@ impl Election {
                 lease.spec.get_or_insert_default().renew_time = Some(MicroTime(self.clock.now()));
                 self.api.replace(NAME, &params, &lease).await
             }
-            None => self.api.create(&params, &empty()).await,
+            None => self.api.create(&params, &self.unheld()).await,
         };
         match written {
-            Ok(written) => state.served = time_of(&written).map(|time| (time, begun)),
+            Ok(written) => state.served = self.served(&written, begun).await,
             Err(kube::Error::Api(_)) => {}
             Err(error) => return Err(error),
         }
@@ -168,7 +168,7 @@ impl Election {
     async fn read(&self, state: &mut State, begun: Duration) -> kube::Result<()> {
         let found = match self.api.get_opt(NAME).await? {
             Some(found) => found,
-            None => match self.api.create(&params(), &empty()).await {
+            None => match self.api.create(&params(), &self.unheld()).await {
                 Ok(made) => made,
                 // Another replica was faster.
                 Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
@@ -189,10 +189,10 @@ impl Election {
         let begun = self.clock.steady();
         let spec = lease.spec.get_or_insert_default();
         spec.renew_time = Some(MicroTime(self.clock.now()));
-        spec.lease_duration_seconds = i32::try_from(self.limits.lease.as_secs()).ok();
+        spec.lease_duration_seconds = self.duration();
         match self.api.replace(NAME, &params(), &lease).await {
             Ok(written) => {
-                state.served = time_of(&written).map(|time| (time, begun));
+                state.served = self.served(&written, begun).await;
                 state.lease = Some(written);
                 state.since = begun;
                 state.until = Some(begun + self.limits.lead);
@@ -205,6 +205,34 @@ impl Election {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The API server's time of a write that began at `begun`, and the steady clock's. A Lease that
+    /// was created without any field never gets managed fields, so that its writes have no time.
+    /// Then a creation that is not stored has the time.
+    async fn served(&self, written: &Lease, begun: Duration) -> Option<(Timestamp, Duration)> {
+        if let Some(time) = time_of(written) {
+            return Some((time, begun));
+        }
+        let begun = self.clock.steady();
+        let mut other = self.unheld();
+        other.metadata.name = None;
+        other.metadata.generate_name = Some(format!("{NAME}-"));
+        let made = self.api.create(&PostParams { dry_run: true, ..params() }, &other).await.ok()?;
+        Some((made.metadata.creation_timestamp?.0, begun))
+    }
+
+    /// A Lease without a holder. It has a field, because an object that is created without any field
+    /// never gets managed fields.
+    fn unheld(&self) -> Lease {
+        let spec = LeaseSpec { lease_duration_seconds: self.duration(), ..LeaseSpec::default() };
+        let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+        Lease { metadata, spec: Some(spec) }
+    }
+
+    /// The Lease's duration in seconds.
+    fn duration(&self) -> Option<i32> {
+        i32::try_from(self.limits.lease.as_secs()).ok()
     }
 
     /// The Lease with this replica as its holder.
@@ -222,12 +250,6 @@ fn time_of(lease: &Lease) -> Option<Timestamp> {
     let entries = lease.metadata.managed_fields.iter().flatten();
     let own = entries.filter(|entry| entry.manager.as_deref() == Some(NAME));
     own.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()
-}
-
-/// A Lease without a holder.
-fn empty() -> Lease {
-    let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
-    Lease { metadata, spec: Some(LeaseSpec::default()) }
 }
 
 fn params() -> PostParams {
