@@ -205,7 +205,7 @@ impl Fixture {
         Ok(self.environment(manifest))
     }
 
-    /// Whether the control plane began with a release whose apps are Releases of provider-helm.
+    /// Whether the control plane began with a release that installs apps by provider-helm.
     fn has_earlier_apps(&self) -> bool {
         self.plane.sources() != xtask::workspace::root()
     }
