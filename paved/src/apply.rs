@@ -7,12 +7,13 @@ mod owner;
 mod plan;
 mod secrets;
 
+use crossplane::spec::WRITTEN;
 use kube::api::DynamicObject;
 use paved_client::apply::{self, Request, kept_by_kubectl};
 use paved_client::cluster::{Cluster, Found, Kinds};
 use paved_client::environment::Environment;
 use paved_client::wait::Goal;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::Console;
 use crate::cli::Apply;
@@ -210,11 +211,11 @@ fn tell(
     how: &str,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let spec = |object: &DynamicObject| (object.data.get("spec").cloned(), labels(object));
+    let own = |object: &DynamicObject| own_fields(object, &step.object);
     let others = after.map(|after| kept_by_kubectl(&step.object, after)).unwrap_or_default();
     let (word, style) = match (&step.live, after) {
         (None, _) => ("created", GREEN),
-        (Some(live), Some(after)) if spec(live) == spec(after) => {
+        (Some(live), Some(after)) if own(live) == own(after) => {
             (if others.is_empty() { "unchanged" } else { "applied, without a change" }, BOLD)
         }
         _ => ("configured", YELLOW),
@@ -244,12 +245,67 @@ fn tell(
     Ok(())
 }
 
-fn labels(object: &DynamicObject) -> (Value, Value) {
+/// The spec, labels and annotations of an object, without the fields that Crossplane writes at any
+/// time. The fields in the file count.
+fn own_fields(object: &DynamicObject, file: &Value) -> Value {
     let metadata = &object.metadata;
     let mut annotations = metadata.annotations.clone().unwrap_or_default();
     annotations.retain(|name, _| !apply::is_bookkeeping(name));
-    (
-        serde_json::to_value(metadata.labels.clone().unwrap_or_default()).unwrap_or_default(),
-        serde_json::to_value(annotations).unwrap_or_default(),
-    )
+    let mut labels = metadata.labels.clone().unwrap_or_default();
+    let in_file = &file["metadata"]["labels"];
+    labels.retain(|name, _| !name.starts_with("crossplane.io/") || !in_file[name].is_null());
+    let mut spec = object.data["spec"].clone();
+    remove_written(&mut spec, &file["spec"]);
+    if let Some(section) = spec.get_mut("crossplane") {
+        remove_written(section, &file["spec"]["crossplane"]);
+        if section.as_object().is_some_and(Map::is_empty)
+            && let Some(fields) = spec.as_object_mut()
+        {
+            fields.remove("crossplane");
+        }
+    }
+    json!({"spec": spec, "labels": labels, "annotations": annotations})
+}
+
+/// Removes the fields that Crossplane writes into a spec, unless the file has them.
+fn remove_written(spec: &mut Value, file: &Value) {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.retain(|name, _| !WRITTEN.contains(&name.as_str()) || !file[name].is_null());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn object(fields: Value) -> DynamicObject {
+        serde_json::from_value(fields).unwrap()
+    }
+
+    #[test]
+    fn fields_that_crossplane_writes_are_no_change() {
+        let file = json!({
+            "apiVersion": "platform.acme.io/v1alpha1",
+            "kind": "StockPool",
+            "metadata": {"name": "pool", "labels": {"team": "vision"}},
+            "spec": {"size": 2, "compositionRef": {"name": "chosen"}},
+        });
+        let before = object(file.clone());
+        let mut written = file.clone();
+        written["metadata"]["labels"]["crossplane.io/composite"] = json!("pool-x");
+        written["metadata"]["uid"] = json!("1");
+        written["spec"]["resourceRef"] = json!({"name": "pool-x"});
+        written["spec"]["crossplane"] =
+            json!({"resourceRefs": [{"name": "a"}], "compositionUpdatePolicy": "Automatic"});
+        let unchanged = own_fields(&before, &file) == own_fields(&object(written.clone()), &file);
+        assert!(unchanged, "{written}");
+        for path in ["/spec/size", "/spec/compositionRef", "/metadata/labels/team"] {
+            let mut changed = written.clone();
+            *changed.pointer_mut(path).unwrap() = json!("another");
+            let unchanged = own_fields(&before, &file) == own_fields(&object(changed), &file);
+            assert!(!unchanged, "{path}");
+        }
+    }
 }

@@ -315,7 +315,7 @@ pub(super) async fn kubectl_fields_follow_paved_apply(fixture: Fixture) -> Resul
         let without = workspace(&fixture, flavour, "lin", change)?;
         // `apply` is `kubectl apply`.
         with.apply().await?;
-        paved.apply(&with, &[]).await?.is(0, &["configured", "takes over the fields"])?;
+        paved.apply(&with, &[]).await?.is(0, &["unchanged", "takes over the fields"])?;
         let dry_run = ["--dry-run=server"];
         paved.apply(&without, &dry_run).await?.is(0, &["configured (server dry run)"])?;
         paved.apply(&without, &[]).await?.is(0, &["configured"])?;

@@ -422,6 +422,7 @@ fn other_virtual_environments(lifecycle: &Value) -> Value {
     json!({
         "lifecycle": lifecycle,
         "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "1.24.0"},
+        "chartRepositories": ["https://charts.example.org/"],
         "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
         "exposeAllowed": false,
         "loadBalancerAnnotations": {"service.beta.kubernetes.io/aws-load-balancer-scheme": "internal"},
