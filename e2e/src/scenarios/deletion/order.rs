@@ -34,7 +34,6 @@ pub(in crate::scenarios) fn usages(example: &str) -> Vec<&'static str> {
             "node-pool-by-kubernetes-config",
             "cluster-auth-by-helm-config",
             "cluster-auth-by-kubernetes-config",
-            "helm-config-by-app",
             "ebs-csi-role-by-helm-config",
             "ebs-csi-role-by-kubernetes-config",
         ],
