@@ -359,6 +359,17 @@ impl Fixture {
         inside.list("apps/v1", "Deployment", &namespace).await
     }
 
+    /// Waits until an environment's app is inside its virtual cluster. Returns the app's Deployments.
+    /// An Application that another environment left behind in the shared cluster keeps its status
+    /// until Argo CD compares it again.
+    pub async fn app_arrives(&self, environment: &Environment) -> Result<Vec<Value>> {
+        eventually(&format!("the app of {} is inside", environment.resource()), async || {
+            let deployments = self.app_inside(environment).await?;
+            Ok((!deployments.is_empty()).then_some(deployments))
+        })
+        .await
+    }
+
     /// The environments that the scenario created or used, with their resources, to diagnose a
     /// failure.
     pub async fn portrait(&self) -> String {

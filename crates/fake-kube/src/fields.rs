@@ -50,6 +50,9 @@ struct Entry {
     fields: Set,
 }
 
+/// The path of the managers.
+const MANAGED: &str = "/metadata/managedFields";
+
 /// Records the fields that an update has changed in the new object. An update may also change the
 /// managers themselves.
 pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now: Timestamp) {
@@ -66,8 +69,10 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
         .cloned()
         .collect();
     let mut entries = read(if has_managers { after } else { before });
-    // Updates are only recorded on an object that has managers since its creation, or since an apply.
-    if entries.is_empty() && !is_created {
+    // An empty list is the mark of an object that was created without any field. Its updates are not
+    // recorded. An object that a test has stored has no list.
+    if entries.is_empty() && before.pointer(MANAGED).is_some_and(Value::is_array) {
+        after["metadata"]["managedFields"] = json!([]);
         return;
     }
     for entry in &mut entries {
@@ -79,6 +84,9 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
         own.time = json!(seconds(now).to_string());
     }
     write(after, entries);
+    if is_created && after.pointer(MANAGED).is_none() {
+        after["metadata"]["managedFields"] = json!([]);
+    }
 }
 
 /// Whether a path of a kind of Kubernetes leads to an object without fields. In Kubernetes it is an

@@ -126,7 +126,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture)
         environment.ready().await?;
         let held = held(&fixture, environment).await?;
         if environment.name() == cluster.name() {
-            ensure!(!fixture.app_inside(&cluster).await?.is_empty(), "the app is not inside");
+            fixture.app_arrives(&cluster).await?;
         }
         let traces = Leftovers::from_environment(environment).await?;
         let order = Order::new(&fixture.objects, environment).await?;

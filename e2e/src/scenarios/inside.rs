@@ -20,8 +20,7 @@ pub(super) async fn the_app_lands_inside(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         let add_ons = fixture.add_ons().await?;
         let environment = fixture.ready(API, flavour, add_ons.app()).await?;
-        let deployments = fixture.app_inside(&environment).await?;
-        ensure!(!deployments.is_empty(), "{flavour:?}: the app is not inside the virtual cluster");
+        fixture.app_arrives(&environment).await?;
         for release in environment.composed().await?.iter().filter(|one| one["kind"] == "Release") {
             let chart = &release["spec"]["forProvider"]["chart"];
             ensure!(chart["name"] != "podinfo", "{flavour:?}: provider-helm installs the app");
@@ -36,10 +35,7 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(fixture: Fixture)
     in_each_flavour(&fixture, async |flavour| {
         let add_ons = fixture.add_ons().await?;
         let environment = fixture.ready(API, flavour, add_ons.app()).await?;
-        ensure!(
-            !fixture.app_inside(&environment).await?.is_empty(),
-            "{flavour:?}: the app is not there yet"
-        );
+        fixture.app_arrives(&environment).await?;
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
         eventually("the app is uninstalled inside the virtual cluster", async || {
             Ok(fixture.app_inside(&environment).await?.is_empty().then_some(()))
@@ -64,7 +60,7 @@ pub(super) async fn charts_of_one_name_and_version_are_not_mixed(fixture: Fixtur
                 "version": "6.9.2",
             });
             let environment = fixture.ready(API, flavour, change).await?;
-            let deployments = fixture.app_inside(&environment).await?;
+            let deployments = fixture.app_arrives(&environment).await?;
             let images: Vec<_> = deployments
                 .iter()
                 .map(|one| &one["spec"]["template"]["spec"]["containers"][0]["image"])
