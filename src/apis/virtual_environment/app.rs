@@ -2,17 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::inside::{application, release};
+use super::inside::{APPLICATION, RELEASE, application, release};
 use super::{App, Chart};
 use crate::compose::Composition;
 use crate::models::helm::Release;
 use crate::value::Object;
-
-/// The slot of an application that an earlier release installed: a Release of provider-helm.
-pub(super) const RELEASE: &str = "app";
-
-/// The slot of an application of today: an Application of Argo CD.
-pub(super) const APPLICATION: &str = "app-application";
 
 /// The name of the Application, and of the release that its chart is rendered for.
 const NAME: &str = "app";

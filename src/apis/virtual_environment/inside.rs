@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use super::app::{APPLICATION, RELEASE};
 use super::settings::Charts;
 use super::{
     App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT,
@@ -19,6 +18,12 @@ const KUBERNETES: &str = "kubernetes-config";
 
 /// The namespace of Argo CD and of its Applications, and the slot of its Release.
 pub(super) const ARGOCD: &str = "argocd";
+
+/// The slot of an application that an earlier release installed: a Release of provider-helm.
+pub(super) const RELEASE: &str = "app";
+
+/// The slot of an application of today: an Application of Argo CD.
+pub(super) const APPLICATION: &str = "app-application";
 
 /// The slot of the Application that follows the user's Git repository.
 const GITOPS: &str = "gitops";
