@@ -79,7 +79,7 @@ impl Election {
                 lease.spec.get_or_insert_default().renew_time = Some(MicroTime(self.clock.now()));
                 self.api.replace(NAME, &params, &lease).await
             }
-            None => self.api.create(&params, &self.unheld()).await,
+            None => self.api.create(&params, &self.without_holder()).await,
         };
         match written {
             Ok(written) => state.served = self.served(&written, begun).await,
@@ -168,7 +168,7 @@ impl Election {
     async fn read(&self, state: &mut State, begun: Duration) -> kube::Result<()> {
         let found = match self.api.get_opt(NAME).await? {
             Some(found) => found,
-            None => match self.api.create(&params(), &self.unheld()).await {
+            None => match self.api.create(&params(), &self.without_holder()).await {
                 Ok(made) => made,
                 // Another replica was faster.
                 Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
@@ -215,7 +215,7 @@ impl Election {
             return Some((time, begun));
         }
         let begun = self.clock.steady();
-        let mut other = self.unheld();
+        let mut other = self.without_holder();
         other.metadata.name = None;
         other.metadata.generate_name = Some(format!("{NAME}-"));
         let made = self.api.create(&PostParams { dry_run: true, ..params() }, &other).await.ok()?;
@@ -224,7 +224,7 @@ impl Election {
 
     /// A Lease without a holder. It has a field, because an object that is created without any field
     /// never gets managed fields.
-    fn unheld(&self) -> Lease {
+    fn without_holder(&self) -> Lease {
         let spec = LeaseSpec { lease_duration_seconds: self.duration(), ..LeaseSpec::default() };
         let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
         Lease { metadata, spec: Some(spec) }
