@@ -49,6 +49,31 @@ async fn replica_with_a_fast_clock_does_not_take_the_lease() {
     assert_eq!(world.leader().as_deref(), Some("a"));
 }
 
+/// A Lease that was created without a field never gets managers, so its writes have no time.
+#[tokio::test]
+async fn lease_without_managers_prevents_no_check_of_the_clock() {
+    for is_wrong in [false, true] {
+        let world = World::new().await;
+        let mut ada = Environment::new("ada", json!({"ttl": "1h", "onExpiry": "Delete"}));
+        world.compose(&mut ada);
+        world.put(&json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "paved-controller", "namespace": "paved-road", "uid": "lease",
+                "managedFields": []}, "spec": {}}));
+        let _replica = world.start("a");
+        world.led().await;
+        let managers = &world.lease()["metadata"]["managedFields"];
+        assert!(managers.as_array().is_none_or(Vec::is_empty), "{managers}");
+        if is_wrong {
+            world.clocks.set(world.clocks.now() + "2h".parse::<jiff::Span>().unwrap());
+            world.settle().await;
+            assert!(!world.is_deleted(&ada));
+        } else {
+            world.clocks.pass("2h");
+            until("a deletion", || world.is_deleted(&ada)).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn replica_that_does_not_see_all_environments_gives_the_lease_back() {
     let world = World::new().await;
