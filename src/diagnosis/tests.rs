@@ -33,6 +33,9 @@ fn provider_messages_lead_to_codes() {
             Code::QuotaExceeded,
         ),
         ("googleapi: Error 403: Quota 'CPUS' exceeded", Code::QuotaExceeded),
+        ("the subscription has reached its limit of 40 servers", Code::QuotaExceeded),
+        ("Project \"x\" has no subnetwork named \"pods\" in europe-west1", Code::SettingsReference),
+        ("parsing credentials: invalid character 'x' in literal", Code::CredentialsInvalid),
         (
             "Operation could not be completed as it results in exceeding approved Total Regional Cores quota.",
             Code::QuotaExceeded,
