@@ -61,8 +61,6 @@ describe('the tree', () => {
       'security-group',
       'ssh-203.0.113.0/24',
       '(internal resources)',
-      '  usage-role-by-instance-profile',
-      '  usage-role-by-role-ssm',
       '  usage-security-group-by-instance',
     ]);
     expect(drawn(treeOf(goldenOf('unified-environment', 'ready').parts))).toMatchSnapshot();
