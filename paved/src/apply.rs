@@ -75,6 +75,11 @@ async fn planned(
         outputs::tell_apart(&args.outputs, all)?;
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
+    for step in steps.iter().filter(|step| !step.dropped.is_empty()) {
+        let (what, dropped) = (step.what(), step.dropped.join(", "));
+        let reason = "requests of another environment, which this one does not obey";
+        writeln!(console.err, "note: {what}: not applied: {dropped} ({reason})")?;
+    }
     if args.diff || !args.no_validate {
         let sources = Source::for_steps(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
@@ -107,6 +112,7 @@ async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<
         let act = || format!("read {}", step.title());
         step.live =
             api.get_opt(&step.name).await.map_err(|error| cluster.explain(&error, &act()))?;
+        step.drop_requests();
         caller.mark(step, cluster).await;
         match attempt(cluster, step, force, true).await {
             Ok(rehearsed) => step.rehearsed = Some(rehearsed),

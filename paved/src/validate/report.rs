@@ -99,7 +99,10 @@ impl Report {
                     }
                     all
                 }
-                DocumentClass::Settings(part) => settings::check(index, &source, document, part),
+                DocumentClass::Settings(part) => {
+                    self.notes.extend(settings::warnings(document, part));
+                    settings::check(index, &source, document, part)
+                }
                 DocumentClass::Environment => {
                     check(&document.value).run(&mut self.notes, &mut self.unread, console)?
                 }

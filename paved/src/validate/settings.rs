@@ -10,7 +10,7 @@ use paved_render::subject::pipeline_step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
 use super::classify::SettingsLocation;
-use super::{Problem, overlap, problem};
+use super::{Problem, overlap, problem, title};
 use crate::failure::Grade;
 use crate::files::Source;
 use crate::yaml::Located;
@@ -41,6 +41,20 @@ pub(super) fn check(
     violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
     let placed = |violation| problem(index, source, document, Grade::Composition, violation);
     violations.into_iter().map(placed).collect()
+}
+
+/// Fields of Settings that have an effect on few environments only.
+pub(super) fn warnings(document: &Located, part: SettingsLocation) -> Vec<String> {
+    let body = match part {
+        SettingsLocation::Whole => &document.value,
+        SettingsLocation::Data => &document.value["data"],
+        SettingsLocation::Input(step) => &document.value["spec"]["pipeline"][step]["input"],
+    };
+    let Value::Object(body) = body else { return Vec::new() };
+    apis::settings_without_effect(body.clone())
+        .into_iter()
+        .map(|field| format!("warning: {}: {field}", title(&document.value)))
+        .collect()
 }
 
 /// Errors in an EnvironmentConfig around its data.
