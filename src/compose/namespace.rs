@@ -10,8 +10,8 @@ use crate::value::{at, text};
 /// The label on a Namespace with the uid of the composite that it was created for.
 pub const COMPOSITE_UID: &str = "paved-road.fn.crossplane.io/composite-uid";
 
-/// The first schema revision with Compositions that look up a Namespace before they create it.
-/// Crossplane needs the right to read Namespaces for that.
+/// The first schema revision that brought the lookup of a Namespace before its creation. Crossplane
+/// needs the right to read Namespaces for that.
 const LOOKS_UP_SINCE: u32 = 2;
 
 /// The reason why resources in a Namespace of the environment's own are not composed yet.
@@ -53,7 +53,7 @@ impl Composition<'_> {
         in_use: bool,
         mut labels: Value,
     ) -> Result<bool, Error> {
-        let known = in_use || self.exists(slot) || !self.is_since(LOOKS_UP_SINCE);
+        let known = in_use || self.exists(slot) || !self.is_limited_since(LOOKS_UP_SINCE);
         let free = known || self.is_free(name)?;
         labels[COMPOSITE_UID] = json!(self.xr.uid);
         let namespace = json!({

@@ -595,7 +595,7 @@ async fn preview_names_the_wrong_field_of_a_lifecycle() {
         ("ttl", json!("0s"), "found \"0s\"; ", "a whole number with a unit"),
         ("ttl", json!("never"), "found \"never\"; ", "at most 14d, the maximum in Settings"),
         ("power", json!(true), "found true; ", "YAML reads on, off, yes and no as booleans"),
-        ("idle", json!({"after": "45m"}), "found \"45m\"; ", "no value"),
+        ("idle", json!({"after": "45m"}), "unknown field", "ttl"),
     ] {
         let mut wrong = pool("spare");
         wrong["spec"]["lifecycle"] = json!({field: value});

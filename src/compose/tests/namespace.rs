@@ -82,8 +82,9 @@ fn namespace_that_runs_is_not_looked_up() {
     assert_eq!(manifest["metadata"], json!({"name": "old"}));
 }
 
+/// A user may choose an older Composition.
 #[test]
-fn older_composition_makes_no_lookup() {
+fn new_environment_of_an_older_composition_looks_up_its_namespace() {
     let (free, lookups, _) = compose(&since(1), &[]);
-    assert_eq!((free, lookups), (Ok(true), vec![]));
+    assert_eq!((free, lookups), (Ok(false), vec![format!("Namespace/{NAME}")]));
 }
