@@ -679,6 +679,35 @@ async fn preview_of_a_change_accepts_earlier_faults() {
     assert_eq!(fields, ["spec.other"], "{refused}");
 }
 
+/// A new environment is rejected if its Composition is older than the platform requires. One that
+/// runs may be changed.
+#[tokio::test]
+async fn preview_tells_a_running_environment_from_a_new_one() {
+    let (cluster, portal) = both().await;
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let mut composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    let input = &mut composition["spec"]["pipeline"][0]["input"];
+    input["schemaRevision"] = json!(2);
+    input["minimumSchemaRevision"] = json!(3);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let new = "/api/v1/environments/preview";
+    let refused = portal.json("POST", "ada", new, &pool("spare")).await;
+    assert_eq!(refused.status, 422, "{:?}", refused.body);
+    assert!(refused.body.contains("minimumSchemaRevision"), "{:?}", refused.body);
+    let mut running = pool("spare");
+    running["status"] = json!({"resources": [{"slot": "deployment", "kind": "Deployment"}]});
+    cluster.put(&at("stockpools", "team-vision", "spare"), running);
+    let mut changed = pool("spare");
+    changed["spec"]["replicas"] = json!(7);
+    let path = "/api/v1/environments/team-vision/stockpools/spare";
+    let told = portal.json("POST", "ada", &format!("{path}/preview"), &changed).await;
+    assert_eq!(told.status, 200, "{:?}", told.body);
+    let told = told.json();
+    assert_eq!(told["changes"][0]["slot"], "deployment", "{told}");
+    assert!(told["notes"].to_string().contains("schemaRevision 2"), "{told}");
+}
+
 #[tokio::test]
 async fn connection_details_are_shown_on_request_with_the_right() {
     let (cluster, portal) = both().await;
