@@ -236,7 +236,7 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// Whether nothing of the environment exists: no resource was observed, and the status has
+    /// Whether the environment has no resource yet: none was observed, and the status has
     /// none.
     pub fn is_new(&self) -> bool {
         let listed = self.xr.status.get("resources").and_then(Value::as_array);

@@ -244,7 +244,7 @@ fn within(span: Span, maximum: Option<Span>) -> Result<(), Refused> {
     }
 }
 
-/// A deletion at the end leaves nothing to keep.
+/// A deletion at the end makes a retention impossible.
 fn check_deletion(
     path: &str,
     on_expiry: Option<OnExpiry>,

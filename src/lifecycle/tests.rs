@@ -449,7 +449,7 @@ fn note_of_an_older_release_is_read_as_before() {
     let mut environment = Environment { exists: true, ..Environment::default() };
     environment.wishes.power = Power::Stopped;
     environment.note = Some(Note::read(older).unwrap_or_else(|error| unreachable!("{error}")));
-    // Only the annotations say what was requested.
+    // The requests are in the annotations only.
     assert!(environment.plan(time("2026-11-25T11:00:00Z")).stop.is_some());
     environment.requests.started = Some(time("2026-11-25T10:00:00Z"));
     assert_eq!(environment.call("2026-11-25T11:00:00Z").stop, None);

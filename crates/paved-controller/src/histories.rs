@@ -35,7 +35,7 @@ impl Dice {
     }
 }
 
-/// What the user may rely on, by right clocks.
+/// The promises to the user, by right clocks.
 #[derive(Clone, Copy, Default)]
 struct Promise {
     /// The end of the time to live.
@@ -280,7 +280,7 @@ impl History {
     /// claim's last annotations.
     fn is_deleted(&mut self) -> bool {
         // The status of an older schema revision announces no end. Without Settings, a controller
-        // deletes nothing.
+        // makes no deletion.
         if self.is_old || !self.has_settings {
             return false;
         }

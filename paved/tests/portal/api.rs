@@ -691,10 +691,9 @@ async fn preview_tells_a_running_environment_from_a_new_one() {
     input["schemaRevision"] = json!(2);
     input["minimumSchemaRevision"] = json!(3);
     cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
-    let new = "/api/v1/environments/preview";
-    let refused = portal.json("POST", "ada", new, &pool("spare")).await;
+    let refused = portal.json("POST", "ada", "/api/v1/preview", &pool("spare")).await;
     assert_eq!(refused.status, 422, "{:?}", refused.body);
-    assert!(refused.body.contains("minimumSchemaRevision"), "{:?}", refused.body);
+    assert!(refused.json().to_string().contains("minimumSchemaRevision"), "{:?}", refused.body);
     let mut running = pool("spare");
     running["status"] = json!({"resources": [{"slot": "deployment", "kind": "Deployment"}]});
     cluster.put(&at("stockpools", "team-vision", "spare"), running);

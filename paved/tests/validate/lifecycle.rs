@@ -111,7 +111,7 @@ fn stop_of_a_virtual_cluster_is_rejected_with_the_reason() {
     }
 }
 
-/// What a command prints for a GPU workspace with this lifecycle, under a Composition of an older
+/// The output of a command for a GPU workspace with this lifecycle, under a Composition of an older
 /// schema revision.
 fn under_revision(revision: &str, lifecycle: &str, command: &[&str]) -> (u8, String) {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();

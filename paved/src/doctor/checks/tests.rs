@@ -84,6 +84,7 @@ fn served() -> BTreeSet<Served> {
     let kinds = [
         ("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition"),
         ("ec2.aws.m.upbound.io", "v1beta1", "Instance"),
+        ("ec2.aws.m.upbound.io", "v1beta1", "InstanceState"),
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroup"),
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupEgressRule"),
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupIngressRule"),
