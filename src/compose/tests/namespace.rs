@@ -135,7 +135,8 @@ fn object_in_the_users_namespace_is_looked_up_before_it_is_composed() {
 
 #[test]
 fn object_of_another_owner_is_never_taken_over() {
-    let foreign = [json!({"metadata": {}}), owned_by("another", true), owned_by("abcde123-0000", false)];
+    let foreign =
+        [json!({"metadata": {}}), owned_by("another", true), owned_by("abcde123-0000", false)];
     for (taken, free) in [(DEPLOYMENT, SECRET), (SECRET, DEPLOYMENT)] {
         for found in &foreign {
             let found = [(taken, Some(found.clone())), (free, None)];
