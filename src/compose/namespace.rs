@@ -1,4 +1,4 @@
-//! Objects with names that somebody else may have used: Namespaces of an environment's own, with
+//! Objects with names that another owner may have used: Namespaces of an environment's own, with
 //! the composite's uid as a label, and objects in the user's namespace. Objects of other owners are
 //! never used.
 

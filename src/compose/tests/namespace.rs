@@ -89,8 +89,8 @@ fn new_environment_of_an_older_composition_looks_up_its_namespace() {
     assert_eq!((free, lookups), (Ok(false), vec![format!("Namespace/{NAME}")]));
 }
 
-/// Composes the Deployment `name` and the connection Secret in the user's namespace, of which
-/// Crossplane has found these.
+/// Composes the Deployment `name` and the connection Secret in the user's namespace. Crossplane has
+/// answered the lookups of `found`.
 fn compose_in_the_users_namespace(
     test: &Test,
     name: &str,
