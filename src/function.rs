@@ -202,8 +202,8 @@ fn settings(
     let mut input = Settings::read(body.clone(), &sections)?;
     let Some(from) = &input.common.settings_from else { return Ok(Some(input)) };
     let config = Lookup {
-        api_version: "apiextensions.crossplane.io/v1beta1",
-        kind: "EnvironmentConfig",
+        api_version: "apiextensions.crossplane.io/v1beta1".to_owned(),
+        kind: "EnvironmentConfig".to_owned(),
         namespace: None,
         name: from.name.clone(),
     };
@@ -261,8 +261,8 @@ fn ask(
 
 fn selector(lookup: &Lookup) -> ResourceSelector {
     ResourceSelector {
-        api_version: lookup.api_version.to_owned(),
-        kind: lookup.kind.to_owned(),
+        api_version: lookup.api_version.clone(),
+        kind: lookup.kind.clone(),
         namespace: lookup.namespace.clone(),
         r#match: Some(resource_selector::Match::MatchName(lookup.name.clone())),
     }
