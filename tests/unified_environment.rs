@@ -453,3 +453,84 @@ fn new_server_follows_storage_and_snapshot_settings() {
         );
     }
 }
+
+const REWRITE: &str = "frontend-rewrite";
+
+fn refused(world: &World) -> String {
+    let response = world.answer();
+    assert!(is_fatal(&response), "{:?}", response.results);
+    response.results.iter().map(|result| result.message.as_str()).collect()
+}
+
+#[test]
+fn new_site_answers_missing_files_with_404() {
+    for mut world in new() {
+        for kind in ["app", "pages"] {
+            world.xr["spec"]["frontend"]["kind"] = json!(kind);
+            let world = World::clone(&world).settle(|_| Mood::Ready);
+            let function = asked(&world, REWRITE);
+            let code = &function["spec"]["forProvider"]["codeSecretRef"];
+            assert_eq!(code["key"], format!("{kind}.js"));
+            let secret = asked(&world, "frontend-rewrite-code");
+            assert_eq!(
+                (&secret["kind"], &secret["metadata"]["name"]),
+                (&json!("Secret"), &code["name"])
+            );
+            assert!(secret["data"][format!("{kind}.js")].is_string());
+            let site = asked(&world, "frontend-site")["spec"]["forProvider"].clone();
+            let association = &site["defaultCacheBehavior"]["functionAssociation"];
+            let arn = association[0]["functionArn"].as_str().unwrap();
+            let name = function["metadata"]["annotations"]["crossplane.io/external-name"].as_str();
+            assert!(arn.ends_with(&format!(":function/{}", name.unwrap())), "{arn}");
+            assert_eq!(association[0]["eventType"], "viewer-request");
+            let errors =
+                json!([{"errorCode": 404, "responseCode": 404, "responsePagePath": "/404.html"}]);
+            assert_eq!(site["customErrorResponse"], errors);
+            let policy = asked(&world, "frontend-bucket-policy");
+            assert!(
+                policy["spec"]["forProvider"]["policy"].as_str().unwrap().contains("SiteFinds")
+            );
+        }
+    }
+}
+
+#[test]
+fn changed_kind_of_a_site_selects_other_code_of_the_same_function() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        let before = (asked(&world, REWRITE), asked(&world, "frontend-rewrite-code"));
+        world.xr["spec"]["frontend"]["kind"] = json!("pages");
+        let mut after = (asked(&world, REWRITE), asked(&world, "frontend-rewrite-code"));
+        let key = &mut after.0["spec"]["forProvider"]["codeSecretRef"]["key"];
+        assert_eq!(std::mem::replace(key, json!("app.js")), "pages.js");
+        assert_eq!(after, before);
+    }
+}
+
+#[test]
+fn earlier_site_keeps_its_answers_and_rejects_pages() {
+    for mut environment in ready() {
+        assert!(!environment.desired().contains_key(REWRITE));
+        let site = environment.object("frontend-site")["spec"]["forProvider"].clone();
+        assert!(site["defaultCacheBehavior"].get("functionAssociation").is_none());
+        assert_eq!(site["customErrorResponse"][1]["responsePagePath"], "/index.html");
+        environment.xr["spec"]["frontend"]["kind"] = json!("pages");
+        let request = support::request(&environment.xr, &environment.observed, &environment.input);
+        let response = support::answer(request);
+        let message = &response.results[0].message;
+        assert!(is_fatal(&response) && message.contains("spec.frontend.kind"), "{message}");
+        assert!(message.contains("create a new environment"), "{message}");
+    }
+}
+
+#[test]
+fn pages_need_a_composition_of_schema_revision_3() {
+    for mut world in new() {
+        world.input["schemaRevision"] = json!(2);
+        world.xr["spec"]["frontend"]["kind"] = json!("pages");
+        let message = refused(&world);
+        assert!(message.contains("schemaRevision below 3"), "{message}");
+        world.xr["spec"]["frontend"]["kind"] = json!("app");
+        assert!(!desired(&world.answer()).contains_key(REWRITE));
+    }
+}

@@ -6,6 +6,7 @@ mod checks;
 mod database;
 mod frontend;
 mod place;
+mod rewrite;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -111,6 +112,22 @@ pub struct Frontend {
     /// false, the files are deleted with the environment.
     #[serde(default = "default_retain_files")]
     pub retain_files: bool,
+    /// Kind of the website. In both kinds, paths below /assets/ and paths with a dot in their last
+    /// segment are files.
+    #[serde(default)]
+    pub kind: SiteKind,
+}
+
+/// Kinds of websites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum SiteKind {
+    /// An application with one page. All other paths return the website's index.html.
+    #[default]
+    App,
+    /// A website of several pages. /docs/ returns docs/index.html, and /docs redirects to /docs/.
+    Pages,
 }
 
 /// Status of an environment.
@@ -197,7 +214,7 @@ impl Api for UnifiedEnvironment {
         self.check(cx)?;
         settings.check()?;
         let place = Place::compose(cx)?;
-        let site = self.frontend.compose(settings, cx)?;
+        let site = self.frontend.compose(&place, settings, cx)?;
         let database = self.database.compose(&place, &site.region, settings, cx)?;
         let url = self.backend.compose(self.database.size, &database, &place, settings, cx)?;
 

@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::place::Place;
+use super::rewrite::{self, Rewrite};
 use super::{FilesOnDeletion, Frontend, UnifiedEnvironmentSettings};
 use crate::catalog::aws::Partition;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::cloudfront::{
-    CacheBehavior, CustomErrorResponse, Distribution, DistributionStatus, GeoRestriction, Origin,
-    OriginAccessControl, Restrictions, ViewerCertificate,
+    CacheBehavior, CustomErrorResponse, Distribution, DistributionStatus, FunctionAssociation,
+    GeoRestriction, Origin, OriginAccessControl, Restrictions, ViewerCertificate,
 };
 use crate::models::aws::s3::{
     Bucket, BucketOwnershipControls, BucketPolicy, BucketPublicAccessBlock,
@@ -53,6 +55,7 @@ impl Frontend {
 
     pub(super) fn compose(
         &self,
+        place: &Place,
         settings: &UnifiedEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Site, Error> {
@@ -63,9 +66,14 @@ impl Frontend {
         self.bucket(&bucket, &region, cx)?;
         self.protection(&region, cx)?;
         access(cx)?;
-        let site = distribution(&bucket, &region, cx)?;
-        policy(&bucket, &region, site.text(|site| site.arn.clone()), settings, cx)?;
+        let rewrite = rewrite::compose(self.kind, place, cx)?;
+        let site = distribution(&bucket, &region, rewrite.as_ref(), cx)?;
+        let arn = site.text(|site| site.arn.clone());
+        policy(&bucket, &region, arn, rewrite.is_some(), settings, cx)?;
         cx.usage(ACCESS, SITE)?;
+        if rewrite.is_some() {
+            cx.usage(rewrite::FUNCTION, SITE)?;
+        }
         Ok(Site {
             region,
             bucket: cx.exists(BUCKET).then_some(bucket),
@@ -136,20 +144,37 @@ fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed(ACCESS, control).add().map(|_| ())
 }
 
+/// The answers for missing files. With `frontend-rewrite`, a missing file is a real 404, with the
+/// site's own 404.html if there is one. In environments of earlier schema revisions, each missing
+/// file is a path of the app.
+fn missing_files(rewrites: bool) -> Vec<CustomErrorResponse> {
+    let answer = |found, status, page: &str| CustomErrorResponse {
+        error_code: Some(found),
+        response_code: Some(status),
+        response_page_path: Some(page.to_owned()),
+        ..CustomErrorResponse::default()
+    };
+    if rewrites {
+        return vec![answer(404, 404, "/404.html")];
+    }
+    // For a missing file, S3 returns 403 to callers that may not list files.
+    vec![answer(403, 200, "/index.html"), answer(404, 200, "/index.html")]
+}
+
 /// The bucket's domain name depends only on its name, so the distribution does not wait for the
-/// bucket. Paths without a file belong to the app, and return its first page.
+/// bucket.
 fn distribution(
     bucket: &str,
     region: &str,
+    rewrite: Option<&Rewrite>,
     cx: &mut Composition<'_>,
 ) -> Result<Observed<DistributionStatus>, Error> {
     let methods = || ["GET", "HEAD"].map(str::to_owned).to_vec();
-    let app = |status| CustomErrorResponse {
-        error_code: Some(status),
-        response_code: Some(200),
-        response_page_path: Some("/index.html".to_owned()),
-        ..CustomErrorResponse::default()
+    let association = |rewrite: &Rewrite| FunctionAssociation {
+        event_type: Some("viewer-request".to_owned()),
+        function_arn: rewrite.arn.clone(),
     };
+    let waits = rewrite.is_some_and(|rewrite| rewrite.arn.is_none());
     let site = Distribution {
         enabled: Some(true),
         is_ipv6_enabled: Some(true),
@@ -172,23 +197,25 @@ fn distribution(
             viewer_protocol_policy: Some("redirect-to-https".to_owned()),
             compress: Some(true),
             cache_policy_id: Some(CACHING_OPTIMIZED.to_owned()),
+            function_association: rewrite.map(association).into_iter().collect(),
         }),
-        // For a missing file, S3 returns 403 to callers that may not list files.
-        custom_error_response: vec![app(403), app(404)],
+        custom_error_response: missing_files(rewrite.is_some()),
         restrictions: Some(Restrictions {
             geo_restriction: Some(GeoRestriction { restriction_type: Some("none".to_owned()) }),
         }),
         viewer_certificate: Some(ViewerCertificate { cloudfront_default_certificate: Some(true) }),
         ..Distribution::default()
     };
-    cx.managed(SITE, site).add()
+    cx.managed(SITE, site).needs(!waits, "the ARN of the function that rewrites paths").add()
 }
 
-/// Allows this distribution to read, and the platform team's publishers to write.
+/// Allows this distribution to read, and the platform team's publishers to write. `lists` also
+/// allows the distribution to find out that a file is missing.
 fn policy(
     bucket: &str,
     region: &str,
     distribution: Option<String>,
+    lists: bool,
     settings: &UnifiedEnvironmentSettings,
     cx: &mut Composition<'_>,
 ) -> Result<(), Error> {
@@ -201,7 +228,7 @@ fn policy(
     let running = cx.running(POLICY, &["policy"]).and_then(Value::as_str);
     let text = distribution.map(|arn| {
         let [named, compared] = [Publishers::Named(publishers), Publishers::Compared(publishers)]
-            .map(|publishers| statements(partition, bucket, &arn, &publishers));
+            .map(|publishers| statements(partition, bucket, &arn, lists, &publishers));
         // A policy of an earlier release with the same publishers is preserved.
         let stays = running
             .filter(|running| serde_json::from_str(running).is_ok_and(|it: Value| it == named));
@@ -253,21 +280,28 @@ fn statements(
     partition: &Partition,
     bucket: &str,
     distribution: &str,
+    lists: bool,
     publishers: &Publishers<'_>,
 ) -> Value {
     let bucket = format!("arn:{}:s3:::{bucket}", partition.name);
     let files = format!("{bucket}/*");
-    let mut statements = vec![
+    let site = |sid: &str, action: &str, resource: &str| {
         json!({
-            "Sid": "SiteReads", "Effect": "Allow", "Principal": {"Service": partition.principal("cloudfront")},
-            "Action": "s3:GetObject", "Resource": files,
+            "Sid": sid, "Effect": "Allow", "Principal": {"Service": partition.principal("cloudfront")},
+            "Action": action, "Resource": resource,
             "Condition": {"StringEquals": {"AWS:SourceArn": distribution}},
-        }),
+        })
+    };
+    let mut statements = vec![
+        site("SiteReads", "s3:GetObject", &files),
         json!({
             "Sid": "NothingUnencrypted", "Effect": "Deny", "Principal": "*", "Action": "s3:*",
             "Resource": [bucket, files], "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }),
     ];
+    // Without this right, S3 answers 403 for a missing file. Viewers cannot list files: the function
+    // rewrites the path of the list.
+    statements.extend(lists.then(|| site("SiteFinds", "s3:ListBucket", &bucket)));
     statements.extend(publishers.allow(
         "PublishersWrite",
         &json!(["s3:PutObject", "s3:DeleteObject"]),

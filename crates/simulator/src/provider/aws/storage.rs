@@ -67,6 +67,20 @@ pub(super) fn cloudfront(kind: &str) -> KindBehaviour {
             },
             ..KIND
         },
+        "Function" => KindBehaviour {
+            at_provider: |f| json!({"arn": format!("arn:aws:cloudfront::{ACCOUNT}:function/{}", f.external())}),
+            rules: Rules {
+                needed_by: const { &[needed("Distribution", "/defaultCacheBehavior", IN_USE)] },
+                ..rules
+            },
+            ..KIND
+        },
         _ => KindBehaviour { id: Id::Capital("E"), rules, ..KIND },
     }
 }
+
+/// The refusal to delete a function of an existing distribution. Source: the error codes of
+/// `DeleteFunction` in CloudFront's API reference, in terraform-provider-aws's form.
+const IN_USE: &str = "deleting CloudFront Function (<name>): operation error CloudFront: \
+    DeleteFunction, https response error StatusCode: 409, RequestID: ..., FunctionInUse: Cannot \
+    delete the function because it is used by one or more cache behaviors";
