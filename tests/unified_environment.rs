@@ -5,6 +5,7 @@
 
 mod support;
 
+use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
@@ -456,6 +457,12 @@ fn new_server_follows_storage_and_snapshot_settings() {
 
 const REWRITE: &str = "frontend-rewrite";
 
+/// The functions of a world's distribution.
+fn associated(world: &World) -> Value {
+    let site = asked(world, "frontend-site")["spec"]["forProvider"].clone();
+    site["defaultCacheBehavior"]["functionAssociation"].clone()
+}
+
 fn refused(world: &World) -> String {
     let response = world.answer();
     assert!(is_fatal(&response), "{:?}", response.results);
@@ -490,6 +497,120 @@ fn new_site_answers_missing_files_with_404() {
             assert!(
                 policy["spec"]["forProvider"]["policy"].as_str().unwrap().contains("SiteFinds")
             );
+        }
+    }
+}
+
+#[test]
+fn distribution_does_not_wait_for_its_function() {
+    for mut world in new() {
+        let first = desired(&world.answer());
+        assert!(first.contains_key("frontend-site") && !first.contains_key(REWRITE));
+        let mood = |slot: &str| if slot == REWRITE { Mood::Silent } else { Mood::Ready };
+        for _ in 0..3 {
+            world.reconcile(mood);
+        }
+        assert!(world.composed.contains_key(REWRITE));
+        assert_eq!(associated(&world), Value::Null);
+        assert_eq!(world.xr["status"]["ready"], false, "paths are not rewritten yet");
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(associated(&world)[0]["eventType"], "viewer-request");
+        let told = status(&world.answer());
+        assert_ne!(told["phase"], "Ready", "the association is not observed yet: {told:#}");
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(status(&world.answer())["phase"], "Ready");
+    }
+}
+
+#[test]
+fn function_waits_for_the_secret_with_its_code() {
+    const CODE: &str = "frontend-rewrite-code";
+    for world in new() {
+        let mood = |slot: &str| if slot == CODE { Mood::Silent } else { Mood::Ready };
+        let mut world = world.settle(mood);
+        // A native Secret is ready as soon as it exists.
+        if world.flavour == Flavour::Claims {
+            assert!(!world.composed.contains_key(REWRITE));
+            world.reconcile(|_| Mood::Ready);
+            world.reconcile(|_| Mood::Ready);
+        }
+        assert!(world.composed.contains_key(REWRITE));
+    }
+}
+
+#[test]
+fn lost_function_is_composed_again_and_stays_associated() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        let before = associated(&world);
+        for slots in [vec![REWRITE], vec![REWRITE, "frontend-rewrite-code"]] {
+            for slot in slots {
+                world.composed.remove(slot);
+            }
+            assert_eq!(associated(&world), before);
+            world = world.settle(|_| Mood::Ready);
+            assert!(world.composed.contains_key(REWRITE));
+            assert_eq!(associated(&world), before);
+        }
+    }
+}
+
+#[test]
+fn status_has_the_answer_for_missing_files() {
+    for mut world in new() {
+        assert_eq!(status(&world.answer())["frontendMissingFiles"], Value::Null);
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(status(&world.answer())["frontendMissingFiles"], "NotFound");
+        world.input["schemaRevision"] = json!(2);
+        assert_eq!(status(&world.answer())["frontendMissingFiles"], Value::Null);
+    }
+    for environment in ready() {
+        let mut environment = environment;
+        environment.input["schemaRevision"] = json!(3);
+        assert_eq!(status(&environment.answer())["frontendMissingFiles"], "IndexPage");
+        environment.input["schemaRevision"] = json!(1);
+        assert_eq!(status(&environment.answer())["frontendMissingFiles"], Value::Null);
+    }
+}
+
+/// An environment of the current schema revision, with a distribution from before the function.
+#[test]
+fn running_distribution_without_a_function_gets_none() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        world.composed.retain(|slot, _| !slot.contains(REWRITE));
+        let site = &mut world.composed.get_mut("frontend-site").unwrap().object;
+        let notes = site["metadata"]["annotations"].as_object_mut().unwrap();
+        notes.remove("paved-road.fn.crossplane.io/missing-files").unwrap();
+        let errors =
+            json!([{"errorCode": 403, "responseCode": 200, "responsePagePath": "/index.html"}]);
+        site["spec"]["forProvider"]["customErrorResponse"] = errors.clone();
+        let behaviour = site["spec"]["forProvider"]["defaultCacheBehavior"].as_object_mut();
+        behaviour.unwrap().remove("functionAssociation");
+
+        let world = world.settle(|_| Mood::Ready);
+        assert!(!world.composed.keys().any(|slot| slot.contains(REWRITE)));
+        assert_eq!(associated(&world), Value::Null);
+        assert_eq!(
+            asked(&world, "frontend-site")["spec"]["forProvider"]["customErrorResponse"],
+            errors
+        );
+        let policy = asked(&world, "frontend-bucket-policy")["spec"]["forProvider"].clone();
+        assert!(!policy["policy"].as_str().unwrap().contains("SiteFinds"));
+        assert_eq!(world.xr["status"]["frontendMissingFiles"], "IndexPage");
+    }
+}
+
+#[test]
+fn code_in_the_claims_api_has_one_name_in_all_environments() {
+    for world in new() {
+        let world = world.settle(|_| Mood::Ready);
+        let secret = asked(&world, "frontend-rewrite-code");
+        let name = secret["metadata"]["name"].as_str().unwrap();
+        if world.flavour == Flavour::Claims {
+            assert_eq!(name, REWRITE);
+        } else {
+            assert!(name.starts_with(world.xr["metadata"]["name"].as_str().unwrap()), "{name}");
         }
     }
 }

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::place::Place;
 use super::rewrite::{self, Rewrite};
-use super::{FilesOnDeletion, Frontend, UnifiedEnvironmentSettings};
+use super::{FilesOnDeletion, Frontend, MissingFiles, SiteKind, UnifiedEnvironmentSettings};
 use crate::catalog::aws::Partition;
+use crate::check::Refused;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
@@ -26,6 +27,9 @@ const SITE: &str = "frontend-site";
 /// The beginning of all buckets' names. The app's name and a part of the environment's uid follow.
 pub(super) const BUCKET_PREFIX: &str = "acme-mfe-";
 
+/// The choice on a distribution that was created for a function.
+const MISSING_FILES: &str = "missing-files";
+
 /// AWS's own cache policy `CachingOptimized`: files are cached by path only.
 const CACHING_OPTIMIZED: &str = "658327ea-f89d-4fab-a63d-7e88639e58f6";
 
@@ -37,20 +41,52 @@ pub(super) struct Site {
     pub bucket: Option<String>,
     pub domain: Option<String>,
     pub distribution_id: Option<String>,
+    /// The answer for a missing file, once the distribution exists.
+    pub missing_files: Option<MissingFiles>,
     /// Whether all edges have the site.
     deployed: bool,
+    /// Whether the site has a function that rewrites paths.
+    rewrites: bool,
 }
 
 impl Site {
-    /// Whether the site is served everywhere, and CloudFront may read the bucket.
+    /// Whether the site is served everywhere, its paths are rewritten, and CloudFront may read the
+    /// bucket.
     pub fn is_served(&self, cx: &Composition<'_>) -> bool {
-        self.deployed && cx.is_ready(SITE) && cx.is_ready(POLICY)
+        let rewrites = !self.rewrites || cx.is_ready(rewrite::FUNCTION);
+        self.deployed && rewrites && cx.is_ready(SITE) && cx.is_ready(POLICY)
     }
+}
+
+/// Whether the site has a function that rewrites paths. Only a new distribution gets a function,
+/// because other answers for missing files could break a running site. An existing function stays.
+fn rewrites(cx: &Composition<'_>) -> bool {
+    let is_new = !cx.exists(SITE) && cx.is_since(rewrite::SINCE);
+    is_new || cx.noted(SITE, MISSING_FILES).is_some() || rewrite::exists(cx)
 }
 
 impl Frontend {
     pub(super) fn files_on_deletion(&self) -> FilesOnDeletion {
         if self.retain_files { FilesOnDeletion::Retained } else { FilesOnDeletion::Deleted }
+    }
+
+    /// Checks that the environment has the function that its kind of site needs.
+    pub(super) fn check_kind(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+        if self.kind == SiteKind::App || rewrites(cx) {
+            return Ok(());
+        }
+        let allowed = if cx.exists(BUCKET) {
+            "app, because the environment is older than sites of several pages: create a new \
+             environment"
+                .to_owned()
+        } else {
+            format!(
+                "app, because the Composition has a schemaRevision below {}: ask the platform team \
+                 to upgrade the APIs",
+                rewrite::SINCE
+            )
+        };
+        Err(Refused::new(self.kind.name(), allowed))
     }
 
     pub(super) fn compose(
@@ -66,20 +102,25 @@ impl Frontend {
         self.bucket(&bucket, &region, cx)?;
         self.protection(&region, cx)?;
         access(cx)?;
-        let rewrite = rewrite::compose(self.kind, place, cx)?;
+        let rewrite =
+            if rewrites(cx) { Some(rewrite::compose(self.kind, place, cx)?) } else { None };
+        let rewrites = rewrite.is_some();
         let site = distribution(&bucket, &region, rewrite.as_ref(), cx)?;
         let arn = site.text(|site| site.arn.clone());
-        policy(&bucket, &region, arn, rewrite.is_some(), settings, cx)?;
+        policy(&bucket, &region, arn, rewrites, settings, cx)?;
         cx.usage(ACCESS, SITE)?;
-        if rewrite.is_some() {
+        if rewrites {
             cx.usage(rewrite::FUNCTION, SITE)?;
         }
+        let missing_files = if rewrites { MissingFiles::NotFound } else { MissingFiles::IndexPage };
         Ok(Site {
             region,
             bucket: cx.exists(BUCKET).then_some(bucket),
             domain: site.text(|site| site.domain_name.clone()),
             distribution_id: site.text(|site| site.id.clone()),
+            missing_files: cx.exists(SITE).then_some(missing_files),
             deployed: site.text(|site| site.status.clone()).as_deref() == Some("Deployed"),
+            rewrites,
         })
     }
 
@@ -144,9 +185,9 @@ fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed(ACCESS, control).add().map(|_| ())
 }
 
-/// The answers for missing files. With `frontend-rewrite`, a missing file is a real 404, with the
-/// site's own 404.html if there is one. In environments of earlier schema revisions, each missing
-/// file is a path of the app.
+/// The answers for missing files. With a function that rewrites paths, the answer for a missing file
+/// is 404, with the site's own 404.html if it exists. Without a function, each missing file is a
+/// path of the app.
 fn missing_files(rewrites: bool) -> Vec<CustomErrorResponse> {
     let answer = |found, status, page: &str| CustomErrorResponse {
         error_code: Some(found),
@@ -162,7 +203,9 @@ fn missing_files(rewrites: bool) -> Vec<CustomErrorResponse> {
 }
 
 /// The bucket's domain name depends only on its name, so the distribution does not wait for the
-/// bucket.
+/// bucket. The distribution does not wait for its function either: the function is associated once
+/// its ARN is known. The association is preserved while the ARN is unknown again, for example after
+/// a person deleted the function's resource.
 fn distribution(
     bucket: &str,
     region: &str,
@@ -170,11 +213,13 @@ fn distribution(
     cx: &mut Composition<'_>,
 ) -> Result<Observed<DistributionStatus>, Error> {
     let methods = || ["GET", "HEAD"].map(str::to_owned).to_vec();
-    let association = |rewrite: &Rewrite| FunctionAssociation {
+    let arn = rewrite.and_then(|rewrite| rewrite.arn.clone());
+    let updatable: &[&'static str] =
+        if arn.is_some() { &["defaultCacheBehavior.functionAssociation"] } else { &[] };
+    let association = |arn: String| FunctionAssociation {
         event_type: Some("viewer-request".to_owned()),
-        function_arn: rewrite.arn.clone(),
+        function_arn: Some(arn),
     };
-    let waits = rewrite.is_some_and(|rewrite| rewrite.arn.is_none());
     let site = Distribution {
         enabled: Some(true),
         is_ipv6_enabled: Some(true),
@@ -197,7 +242,7 @@ fn distribution(
             viewer_protocol_policy: Some("redirect-to-https".to_owned()),
             compress: Some(true),
             cache_policy_id: Some(CACHING_OPTIMIZED.to_owned()),
-            function_association: rewrite.map(association).into_iter().collect(),
+            function_association: arn.map(association).into_iter().collect(),
         }),
         custom_error_response: missing_files(rewrite.is_some()),
         restrictions: Some(Restrictions {
@@ -206,7 +251,11 @@ fn distribution(
         viewer_certificate: Some(ViewerCertificate { cloudfront_default_certificate: Some(true) }),
         ..Distribution::default()
     };
-    cx.managed(SITE, site).needs(!waits, "the ARN of the function that rewrites paths").add()
+    let mut site = cx.managed(SITE, site).updatable(updatable);
+    if rewrite.is_some() {
+        site = site.annotate(MISSING_FILES, "not-found");
+    }
+    site.add()
 }
 
 /// Allows this distribution to read, and the platform team's publishers to write. `lists` also

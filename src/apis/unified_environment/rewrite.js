@@ -18,12 +18,12 @@ function handler(event) {
     return request;
   }
   // A location that begins with two slashes names another host. Browsers also read a backslash as
-  // a slash.
-  const location = "/" + path.replace(/^[/\\]+/, "") + "/";
+  // a slash, and ignore tabs and line ends.
+  const location = "/" + path.replace(/^[/\\\x00-\x20]+/, "") + "/";
   const query = request.rawQueryString();
   return {
     statusCode: 302,
     statusDescription: "Found",
-    headers: { location: { value: query === undefined ? location : location + "?" + query } },
+    headers: { location: { value: query == null ? location : location + "?" + query } },
   };
 }

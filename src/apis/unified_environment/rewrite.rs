@@ -6,21 +6,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::frontend::BUCKET;
+use super::SiteKind;
 use super::place::{NAMESPACE_READY, Place};
-use super::{Frontend, SiteKind};
-use crate::check::Refused;
 use crate::compose::{Composition, NameRule};
 use crate::error::Error;
 use crate::models::SecretKeyRef;
 use crate::models::aws::cloudfront::Function;
 
 pub(super) const FUNCTION: &str = "frontend-rewrite";
-pub(super) const CODE: &str = "frontend-rewrite-code";
+const CODE: &str = "frontend-rewrite-code";
 
-/// The first schema revision with the function. Environments of earlier revisions answer each
-/// missing file with the site's index.
-const SINCE: u32 = 3;
+/// The first schema revision with the function.
+pub(super) const SINCE: u32 = 3;
+
+/// The name of the Secret with the code in an environment's own namespace. It is the same in all
+/// environments, so the rights of provider-kubernetes are limited to Secrets of this name.
+const SECRET: &str = "frontend-rewrite";
 
 /// The code for a site of the kind `app`.
 const APP: &str = include_str!("rewrite.js");
@@ -49,22 +50,21 @@ pub(super) struct Rewrite {
     pub arn: Option<String>,
 }
 
-/// Whether this call composes the function.
-fn is_composed(cx: &Composition<'_>) -> bool {
-    cx.brings(SINCE, &[FUNCTION, CODE])
+/// Whether the function, or the Secret with its code, exists.
+pub(super) fn exists(cx: &Composition<'_>) -> bool {
+    cx.exists(FUNCTION) || cx.exists(CODE)
 }
 
-/// Composes the function, for environments that have one. Its Secret has the code for both kinds, so a new kind changes only the
-/// key. The provider then reads the new code immediately.
+/// Composes the function, and the Secret with its code. The Secret has the code for both kinds, so a
+/// new kind changes only the key. The function waits for the Secret: the provider would read a
+/// missing Secret as an empty text, which CloudFront rejects.
 pub(super) fn compose(
     kind: SiteKind,
     place: &Place,
     cx: &mut Composition<'_>,
-) -> Result<Option<Rewrite>, Error> {
-    if !is_composed(cx) {
-        return Ok(None);
-    }
-    let name = cx.xr.object_name(CODE);
+) -> Result<Rewrite, Error> {
+    let is_shared = cx.xr.namespace.is_some();
+    let name = if is_shared { cx.xr.object_name(CODE) } else { SECRET.to_owned() };
     let entry = |kind: SiteKind| (kind.key(), STANDARD.encode(kind.code()));
     let data = BTreeMap::from([SiteKind::App, SiteKind::Pages].map(entry));
     let secret = json!({
@@ -81,7 +81,7 @@ pub(super) fn compose(
         publish: Some(true),
         code_secret_ref: Some(SecretKeyRef {
             name,
-            namespace: cx.xr.namespace.is_none().then(|| place.namespace.clone()),
+            namespace: (!is_shared).then(|| place.namespace.clone()),
             key: kind.key(),
         }),
     };
@@ -93,25 +93,5 @@ pub(super) fn compose(
         .updatable(&["codeSecretRef.key"])
         .needs(has_code, "the Secret with its code")
         .add()?;
-    Ok(Some(Rewrite { arn: function.text(|function| function.arn.clone()) }))
-}
-
-impl Frontend {
-    /// Checks that the environment has the function that its kind of site needs.
-    pub(super) fn check_kind(&self, cx: &Composition<'_>) -> Result<(), Refused> {
-        if self.kind == SiteKind::App || is_composed(cx) {
-            return Ok(());
-        }
-        let allowed = if cx.exists(BUCKET) {
-            "app, because the environment is older than sites of several pages: create a new \
-             environment"
-                .to_owned()
-        } else {
-            format!(
-                "app, because the Composition has a schemaRevision below {SINCE}: ask the platform \
-                 team to upgrade the APIs"
-            )
-        };
-        Err(Refused::new(self.kind.name(), allowed))
-    }
+    Ok(Rewrite { arn: function.text(|function| function.arn.clone()) })
 }
