@@ -74,6 +74,11 @@ describe('the rewrite of paths', () => {
     '/%2F%2Fevil',
     '/.//evil',
     '/..//evil',
+    '/\t/evil',
+    '\t//evil',
+    '/\r\n/evil',
+    '/ /evil',
+    '/\u0000//evil',
   ])('never redirects %s to another host', (path) => {
     for (const kind of ['app', 'pages'] as const) {
       const [status, location] = answer(kind, path).split(' ');
