@@ -92,10 +92,21 @@ fn each_environment_becomes_ready() {
     }
 }
 
+/// A site adds a call: its function is associated with the distribution after both exist, and the
+/// next call observes the change.
+#[test]
+fn each_environment_is_ready_soon_after_its_last_resource() {
+    for case in simulated::all() {
+        let first = rounds(&case).iter().position(|round| round.phase == "Ready").unwrap();
+        let more = if case.api().info().name == "unified-environment" { 2 } else { 1 };
+        assert_eq!(first + 1 - calls(&case).len(), more, "{}", case.name());
+    }
+}
+
 /// The result of one function call.
 struct Round {
     desired: BTreeMap<String, Map<String, Value>>,
-    /// The slots in the status whose resources are not desired yet.
+    /// The slots in the status without a desired resource.
     waiting: BTreeSet<String>,
     phase: String,
     unready: Value,
