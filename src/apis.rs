@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::catalog::tags;
 use crate::check::Fields;
 use crate::compose::{Addition, Composition};
-use crate::error::Error;
+use crate::error::{Error, FieldError};
 use crate::lifecycle::{CannotStop, Lifecycle, LifecycleSettings};
 use crate::models::Kind;
 use crate::settings::{LIFECYCLE, Settings};
@@ -59,6 +59,20 @@ pub fn kinds() -> Vec<&'static str> {
     kinds
 }
 
+/// A kind of environment as commands of `paved` take it. The group follows if the claims API and the
+/// namespaced API both have the kind.
+pub fn called(api_version: &str, kind: &str) -> String {
+    let name = kind.to_lowercase();
+    let is_shared = APIS.iter().any(|api| {
+        let info = api.info();
+        info.claim.kind == kind && info.namespaced.kind == kind
+    });
+    match crossplane::api_version::group(api_version) {
+        group if is_shared && !group.is_empty() => format!("{name}.{group}"),
+        _ => name,
+    }
+}
+
 /// The keys of the APIs' sections in Settings.
 pub fn sections() -> Vec<&'static str> {
     APIS.iter().map(|api| api.info().settings).collect()
@@ -73,6 +87,7 @@ pub fn check_settings(body: Object) -> Vec<Error> {
         Err(error) => return vec![error],
     };
     let mut wrong = settings.common.check_names();
+    wrong.extend(settings.common.check_minimum().err().iter().flat_map(Error::fields).cloned());
     for api in APIS.iter().filter(|api| settings.has(api.info().settings)) {
         let Ok(Tagged { kinds, own }) = api.tagged(&settings) else { continue };
         for refused in kinds.iter().flat_map(|kind| tags::check(kind, &settings.common.tags, own)) {
@@ -86,6 +101,17 @@ pub fn check_settings(body: Object) -> Vec<Error> {
         .into_iter()
         .chain(APIS.iter().filter_map(|api| api.check_settings(&settings).err()))
         .collect()
+}
+
+/// The fields of a body of Settings that have no effect on environments without a `ttl` in their
+/// claim. None if the Settings are invalid.
+pub fn settings_without_effect(body: Object) -> Vec<FieldError> {
+    let Ok(settings) = Settings::read(body, &sections()) else { return Vec::new() };
+    let of = |key: &'static str| {
+        let lifecycle = settings.lifecycle(key).unwrap_or_default();
+        lifecycle.without_effect(&format!("{key}.{LIFECYCLE}"))
+    };
+    sections().into_iter().flat_map(of).collect()
 }
 
 /// An API. `Self` is the type of its `spec`.

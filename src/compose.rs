@@ -18,6 +18,7 @@ mod names;
 mod namespace;
 mod object;
 mod observed;
+mod outdated;
 mod power;
 mod preserve;
 mod references;
@@ -47,13 +48,14 @@ pub use budget::{BUDGET, OVER_BUDGET, OverBudget, Spending};
 pub use composite::{Composite, SecretName, spec_hash};
 pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};
-pub use lifecycle::{EXPIRING, Expiring, LifecycleStatus, StopReason};
+pub use lifecycle::{EXPIRING, EndAction, Expiring, LifecycleStatus, StopReason};
 pub use lookup::{Found, Lookup};
 pub use managed::Managed;
 pub use names::{NameRule, label};
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::Observed;
+pub use outdated::{OUTDATED, Outdated};
 pub use power::PowerState;
 pub use result::CompositionResult;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
@@ -62,11 +64,11 @@ pub use secrets::Generated;
 pub use stalled::{STALLED, Stalled};
 pub use status::{CommonStatus, Phase, ResourceStatus, is_common};
 
-use crate::error::Error;
+use crate::error::{Error, FieldError};
 pub use crate::models::Scope;
 use crate::models::{self, CHOICE_PREFIX};
 use crate::reason::Reason;
-use crate::settings::Common;
+use crate::settings::{Common, SCHEMA_REVISION};
 use crate::value::{Object, at, put, text};
 
 /// The label on every resource that we compose. An observed resource with the label must be
@@ -76,6 +78,10 @@ pub const OWNED_LABEL: &str = "paved-road.fn.crossplane.io/composed";
 /// The annotation on an environment's first resource with the schema revision that the environment
 /// was created with. Absent: the first revision.
 pub const MADE_WITH: &str = "paved-road.fn.crossplane.io/schema-revision";
+
+/// The annotation on an environment's first resource with the schema revision whose limits the
+/// environment was created with, if its Composition is older. Absent: that of [`MADE_WITH`].
+pub const LIMITED_BY: &str = "paved-road.fn.crossplane.io/limits-revision";
 
 /// Slot of the Secret with a namespaced composite's connection details.
 const CONNECTION_SLOT: &str = "connection";
@@ -108,6 +114,10 @@ pub struct Composition<'r> {
     stoppable: &'static [&'static str],
     active_plan: Option<lifecycle::ActivePlan>,
     power: Option<PowerState>,
+    /// The kind of the environment in commands.
+    called: Option<String>,
+    /// Fields and limits that the Composition's revision cannot carry.
+    outdated: Vec<FieldError>,
 }
 
 /// A resource that this call composes.
@@ -181,7 +191,16 @@ impl<'r> Composition<'r> {
             stoppable: &[],
             active_plan: None,
             power: None,
+            called: None,
+            outdated: Vec::new(),
         }
+    }
+
+    /// Sets the kind of the environment in commands. Default: the kind in lower case.
+    #[must_use]
+    pub fn called(mut self, kind: String) -> Self {
+        self.called = Some(kind);
+        self
     }
 
     /// Sets the slots with resources that record the environment's schema revision: see
@@ -205,6 +224,25 @@ impl<'r> Composition<'r> {
         made_with >= revision
     }
 
+    /// Whether the limits that `revision` brought hold for the environment. They hold for each new
+    /// environment, because a user may choose an older Composition. Environments that exist keep
+    /// their limits.
+    pub fn is_limited_since(&self, revision: u32) -> bool {
+        let mut first =
+            self.first_slots.iter().filter_map(|slot| self.observed.get(*slot)).peekable();
+        match first.peek() {
+            None => SCHEMA_REVISION >= revision,
+            Some(_) => first.filter_map(limited_by).max().unwrap_or(1) >= revision,
+        }
+    }
+
+    /// Whether the environment has no resource yet: none was observed, and the status has
+    /// none.
+    pub fn is_new(&self) -> bool {
+        let listed = self.xr.status.get("resources").and_then(Value::as_array);
+        !self.observed.values().any(observed::Resource::is_ours) && listed.is_none_or(Vec::is_empty)
+    }
+
     /// Whether this call composes the slots that `revision` added: if the environment was created
     /// with that revision or later, or if one of the slots, or a Usage by one, already exists.
     pub fn brings(&self, revision: u32, slots: &[&str]) -> bool {
@@ -221,6 +259,18 @@ impl<'r> Composition<'r> {
         match self.observed.get(slot) {
             Some(running) => made_with(running),
             None => Some(self.settings.revision()).filter(|revision| *revision > 1),
+        }
+    }
+
+    /// The revision to record as that of the limits, if it differs from the recorded revision of the
+    /// schema.
+    fn limits_note(&self, slot: &str) -> Option<u32> {
+        if !self.first_slots.contains(&slot) {
+            return None;
+        }
+        match self.observed.get(slot) {
+            Some(running) => noted_revision(running, LIMITED_BY),
+            None => Some(SCHEMA_REVISION).filter(|newest| *newest > self.settings.revision()),
         }
     }
 
@@ -352,6 +402,13 @@ impl<'r> Composition<'r> {
                 Some(revision.to_string().into()),
             );
         }
+        if let Some(revision) = self.limits_note(slot) {
+            put(
+                &mut object,
+                &["metadata", "annotations", LIMITED_BY],
+                Some(revision.to_string().into()),
+            );
+        }
         let health = match self.observed.get(slot) {
             Some(seen) => seen.health().unless_behind(&object, seen.seen()),
             None => Health::unseen(),
@@ -394,5 +451,14 @@ impl<'r> Composition<'r> {
 
 /// The schema revision that is recorded on a resource.
 fn made_with(resource: &observed::Resource) -> Option<u32> {
-    resource.annotation(MADE_WITH)?.parse().ok()
+    noted_revision(resource, MADE_WITH)
+}
+
+/// The schema revision that is recorded as that of the limits on a resource.
+fn limited_by(resource: &observed::Resource) -> Option<u32> {
+    noted_revision(resource, LIMITED_BY).max(made_with(resource))
+}
+
+fn noted_revision(resource: &observed::Resource, annotation: &str) -> Option<u32> {
+    resource.annotation(annotation)?.parse().ok()
 }

@@ -99,6 +99,8 @@ pub enum Code {
     UnsupportedKind,
     /// The environment's namespace exists, and was not created for this environment.
     NamespaceTaken,
+    /// An object in the user's namespace has the name of an object that the environment needs.
+    ObjectExists,
     /// None of these codes: only the provider's message is known. Codes of later releases are read
     /// as this code. Params: `kind` of the resource.
     #[serde(other)]
@@ -108,12 +110,13 @@ pub enum Code {
 impl Code {
     /// The codes of rejected environments. Their names are reasons of the conditions `Provisioned`
     /// and `Stalled`.
-    pub const REJECTIONS: [Self; 5] = [
+    pub const REJECTIONS: [Self; 6] = [
         Self::InvalidSpec,
         Self::InvalidSettings,
         Self::WouldDelete,
         Self::UnsupportedKind,
         Self::NamespaceTaken,
+        Self::ObjectExists,
     ];
 
     /// The code of a rejected environment, from the reason of its condition `Provisioned`.

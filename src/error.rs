@@ -36,6 +36,19 @@ pub enum Error {
          Delete this environment and create it again to get another namespace"
     )]
     NamespaceTaken(String),
+    /// An object in the user's namespace has the name of an object that the environment needs.
+    #[error(
+        "{kind} {name} exists in namespace {namespace}, and does not belong to this environment. \
+         Nothing was changed. Give the environment another name, or rename or delete the {kind}"
+    )]
+    ObjectExists {
+        /// The kind of the object.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Its namespace.
+        namespace: String,
+    },
     /// Paved Road has no API for the composite's kind.
     #[error("{found} is not a kind of Paved Road; allowed: {}", .known.join(", "))]
     UnsupportedKind {
@@ -78,6 +91,7 @@ impl Error {
             Self::InvalidSettings(_) => Code::InvalidSettings,
             Self::WouldDelete(_) | Self::SlotTaken(_) | Self::Defect(_) => Code::WouldDelete,
             Self::NamespaceTaken(_) => Code::NamespaceTaken,
+            Self::ObjectExists { .. } => Code::ObjectExists,
             Self::UnsupportedKind { .. } => Code::UnsupportedKind,
         }
     }

@@ -15,8 +15,8 @@ use tonic::Status;
 
 use crate::apis::{self, AnyApi};
 use crate::compose::{
-    Composite, Composition, CompositionResult, EXPIRING, Expiring, Lookup, OVER_BUDGET, OverBudget,
-    Phase, STALLED, Stalled,
+    Composite, Composition, CompositionResult, EXPIRING, Expiring, Lookup, OUTDATED, OVER_BUDGET,
+    Outdated, OverBudget, Phase, STALLED, Stalled,
 };
 use crate::error::Error;
 use crate::reason::Reason;
@@ -140,7 +140,7 @@ fn compose(
     let cannot_stop = api.cannot_stop(&cx.xr.spec, settings.as_ref().unwrap_or(&defaults));
     let planned = cx.plan(info.stoppable, cannot_stop, lifecycle.as_ref().ok());
     let settings = settings?;
-    lifecycle?;
+    cx.admit(info.settings, &lifecycle?)?;
     let status = match (planned, api.compose(&settings, cx)) {
         // A user sees all wrong fields at once.
         (Err(Error::InvalidSpec(lifecycle)), Err(Error::InvalidSpec(fields))) => {
@@ -164,7 +164,8 @@ fn told_revision(request: &RunFunctionRequest) -> Option<u32> {
 /// The conditions of ours that a refusal does not decide on: Crossplane would make them Unknown.
 fn kept_conditions(xr: &Object) -> Vec<Condition> {
     let conditions = value::at(xr, &["status", "conditions"]).and_then(Value::as_array);
-    let is_ours = |one: &&Value| [EXPIRING, OVER_BUDGET].iter().any(|kind| one["type"] == *kind);
+    let is_ours =
+        |one: &&Value| [EXPIRING, OVER_BUDGET, OUTDATED].iter().any(|kind| one["type"] == *kind);
     let ours = conditions.into_iter().flatten().filter(is_ours);
     let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
     let kept = |one: &Value| {
@@ -201,8 +202,8 @@ fn settings(
     let mut input = Settings::read(body.clone(), &sections)?;
     let Some(from) = &input.common.settings_from else { return Ok(Some(input)) };
     let config = Lookup {
-        api_version: "apiextensions.crossplane.io/v1beta1",
-        kind: "EnvironmentConfig",
+        api_version: "apiextensions.crossplane.io/v1beta1".to_owned(),
+        kind: "EnvironmentConfig".to_owned(),
         namespace: None,
         name: from.name.clone(),
     };
@@ -218,11 +219,13 @@ fn settings(
         return Ok(None);
     };
     let Some(data) = environment_config(found) else {
-        let message = format!(
-            "EnvironmentConfig {} was not found, so only the input of the step applies. \
-             Create it, or remove settingsFrom",
-            from.name
-        );
+        let effect = if from.optional {
+            "only the input of the step applies. Create it, or remove settingsFrom"
+        } else {
+            "new environments are rejected. Environments that exist keep their values, and only \
+             the input of the step applies to them. Create it, or remove settingsFrom"
+        };
+        let message = format!("EnvironmentConfig {} was not found, so {effect}", from.name);
         // For the platform team only: the claim's owner cannot fix it.
         let target = Some(Target::Composite.into());
         response.results.push(FunctionResult {
@@ -258,8 +261,8 @@ fn ask(
 
 fn selector(lookup: &Lookup) -> ResourceSelector {
     ResourceSelector {
-        api_version: lookup.api_version.to_owned(),
-        kind: lookup.kind.to_owned(),
+        api_version: lookup.api_version.clone(),
+        kind: lookup.kind.clone(),
         namespace: lookup.namespace.clone(),
         r#match: Some(resource_selector::Match::MatchName(lookup.name.clone())),
     }
@@ -295,11 +298,12 @@ fn found_name(found: &Resources) -> Option<&str> {
     }
 }
 
+/// The `data` of the EnvironmentConfig. `None` if the EnvironmentConfig does not exist or has none.
 fn environment_config(found: Resources) -> Option<Object> {
     let config = value::take_object(&mut found.items.into_iter().next()?);
-    match config.into_iter().find(|(key, _)| key == "data") {
-        Some((_, Value::Object(data))) => Some(data),
-        _ => Some(Object::new()),
+    match config.into_iter().find(|(key, _)| key == "data")? {
+        (_, Value::Object(data)) => Some(data),
+        _ => None,
     }
 }
 
@@ -316,6 +320,10 @@ fn composition<'r>(
         let object = value::take_object(&mut resource);
         (slot, object, resource.connection_details.into_iter().collect())
     });
+    let called = match &xr.claim_type {
+        Some((api_version, kind)) => apis::called(api_version, kind),
+        None => apis::called(&xr.api_version, &xr.kind),
+    };
     let mut composition = Composition::new(
         xr,
         api.info().name,
@@ -324,7 +332,8 @@ fn composition<'r>(
         outside.now,
         &mut *outside.random,
     )
-    .with_first_slots(api.info().first_slots);
+    .with_first_slots(api.info().first_slots)
+    .called(called);
     composition.take_found(found);
     composition
 }
@@ -400,6 +409,13 @@ fn fill(response: &mut RunFunctionResponse, answer: CompositionResult) {
         let status =
             if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
         response.conditions.push(condition(OVER_BUDGET, status, &reason, message));
+    }
+    if let Some(Outdated { status, reason, message, news }) = answer.outdated {
+        let news = news.into_iter().map(|told| result(Severity::Warning, &reason, told));
+        response.results.extend(news);
+        let status =
+            if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+        response.conditions.push(condition(OUTDATED, status, &reason, message));
     }
     let warnings = answer.warnings.into_iter();
     response

@@ -13,41 +13,50 @@ mod span;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
+use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::check::{Fields, Refused};
+use crate::error::FieldError;
 
 pub use note::{NOTE, Note};
 pub use plan::{Plan, Situation, Stop};
-pub use requests::{RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT, requested_at};
+pub use requests::{
+    Age, RENEWED_AT, RENEWED_FOR, REQUESTS, Requests, SKEW, STARTED_AT, STOPPED_AT, requested_at,
+};
 pub use span::{Span, Unit};
 
-/// The schema revision that brought the lifecycle. It has no effect on environments of older
-/// Compositions.
+/// The schema revision that brought the lifecycle. Compositions of older revisions carry no field of
+/// it. The end of an environment with a note stays.
 pub const SINCE: u32 = 3;
 
 /// When an environment ends, and whether it runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("!has(self.keepStoppedFor) || !has(self.onExpiry) || self.onExpiry != 'Delete'")
+        .message("found onExpiry: Delete beside keepStoppedFor; allowed: Stop, or no keepStoppedFor, \
+                  because Delete deletes at once")
+)]
 pub struct Lifecycle {
     /// Time to live, for example 8h or 14d, or never. The time starts when the environment is
     /// created or when this value changes. Default and maximum: Settings.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// Action at the end of the time to live. Default: Settings, otherwise Stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_expiry: Option<OnExpiry>,
     /// Time from a stop by expiry to the deletion, for example 14d, or never. Default: Settings,
     /// otherwise never.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_stopped_for: Option<Span>,
     /// Power state that the user wants.
+    #[serde(default)]
     pub power: Power,
-    /// Stop of an idle environment. No API supports this field yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<Idle>,
 }
 
 /// Defaults and limits of the lifecycle.
@@ -70,9 +79,6 @@ pub struct LifecycleSettings {
     /// environments only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_stopped_for: Option<Span>,
-    /// Stop of idle environments. No API supports this setting yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<Idle>,
 }
 
 /// Action at the end of the time to live.
@@ -92,14 +98,6 @@ pub enum Power {
     Running,
     /// The environment is stopped. Its disks and databases stay; an instance store is lost.
     Stopped,
-}
-
-/// Stop of an idle environment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Idle {
-    /// Idle time before the stop, for example 45m, or never.
-    pub after: Span,
 }
 
 /// Source of a time to live.
@@ -149,7 +147,48 @@ impl Lifecycle {
                 fields.refuse(format!("{path}.onExpiry"), refused);
             }
         }
-        check_idle(path, self.idle.as_ref(), fields);
+        check_deletion(path, self.on_expiry, self.keep_stopped_for, fields);
+    }
+
+    /// The fields below `path` that have no effect, with the reason and the next step. `note` has
+    /// the time to live and the action in force.
+    pub fn without_effect(
+        &self,
+        path: &str,
+        note: &Note,
+        cannot_stop: CannotStop,
+    ) -> Vec<FieldError> {
+        let ends = note.ttl.and_then(Span::length).is_some();
+        let endless = match self.ttl.or(note.ttl) {
+            Some(Span::Never) => (
+                "the time to live is never",
+                "Set a duration in spec.lifecycle.ttl, or remove the field",
+            ),
+            _ => (
+                "the environment has no time to live",
+                "Set spec.lifecycle.ttl, or remove the field",
+            ),
+        };
+        let of_action = (!ends).then_some(endless);
+        let of_retention = match (note.on_expiry, cannot_stop) {
+            _ if !ends => Some(endless),
+            (Some(OnExpiry::Delete), _) if self.on_expiry.is_none() => Some((
+                "Settings delete the environment at its end",
+                "Set onExpiry: Stop, or remove the field",
+            )),
+            (_, Some(reason)) => Some((reason, "Remove the field")),
+            _ => None,
+        };
+        let field = |name: &str, found: Option<String>, why: Option<(&str, &str)>| {
+            let (found, (reason, step)) = found.zip(why)?;
+            let message = format!("found {found:?}, which has no effect, because {reason}. {step}");
+            Some(FieldError { path: format!("{path}.{name}"), message })
+        };
+        let action = self.on_expiry.map(|action| action.to_string());
+        let kept = self.keep_stopped_for.map(|kept| kept.to_string());
+        let fields =
+            [field("onExpiry", action, of_action), field("keepStoppedFor", kept, of_retention)];
+        fields.into_iter().flatten().collect()
     }
 }
 
@@ -168,7 +207,29 @@ impl LifecycleSettings {
             let refused = Refused::new("never", "a duration, or no maximum at all");
             fields.refuse(format!("{path}.maximum"), refused);
         }
-        check_idle(path, self.idle.as_ref(), fields);
+        check_deletion(path, self.on_expiry, self.keep_stopped_for, fields);
+    }
+
+    /// The fields below `path` that have an effect on few environments only: the action without a
+    /// time to live. A claim may have one.
+    pub fn without_effect(&self, path: &str) -> Vec<FieldError> {
+        let ends = self.ttl.or(self.maximum).and_then(Span::length).is_some();
+        let action = self.on_expiry.map(|action| ("onExpiry", action.to_string()));
+        let kept = self.keep_stopped_for.map(|kept| ("keepStoppedFor", kept.to_string()));
+        let warn = |(name, found): (&str, String)| FieldError {
+            path: format!("{path}.{name}"),
+            message: format!(
+                "found {found:?}, which has no effect on environments without a ttl in their claim, \
+                 because these Settings have no ttl. Set a ttl or a maximum, or remove the field"
+            ),
+        };
+        [action, kept].into_iter().flatten().filter(|_| !ends).map(warn).collect()
+    }
+}
+
+impl fmt::Display for OnExpiry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(out)
     }
 }
 
@@ -183,9 +244,16 @@ fn within(span: Span, maximum: Option<Span>) -> Result<(), Refused> {
     }
 }
 
-fn check_idle(path: &str, idle: Option<&Idle>, fields: &mut Fields) {
-    if let Some(idle) = idle {
-        let allowed = "no value, because machines do not report yet whether they are idle";
-        fields.refuse(format!("{path}.idle"), Refused::new(&idle.after.to_string(), allowed));
+/// A deletion at the end makes a retention impossible.
+fn check_deletion(
+    path: &str,
+    on_expiry: Option<OnExpiry>,
+    keep_stopped_for: Option<Span>,
+    fields: &mut Fields,
+) {
+    if let (Some(OnExpiry::Delete), Some(kept)) = (on_expiry, keep_stopped_for) {
+        let found = format!("\"Delete\" beside keepStoppedFor: {kept}");
+        let allowed = "Stop, or no keepStoppedFor, because Delete deletes at once".to_owned();
+        fields.refuse(format!("{path}.onExpiry"), Refused { found, allowed });
     }
 }

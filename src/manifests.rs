@@ -20,6 +20,8 @@ use crate::value::Object;
 
 pub use reference::{reference, settings_reference};
 
+pub use crate::settings::SCHEMA_REVISION;
+
 /// Version of the APIs.
 pub const VERSION: &str = "v1alpha1";
 
@@ -36,9 +38,6 @@ pub fn installed_function(registry: &str) -> String {
     let path = registry.split_once('/').map_or("", |(_, path)| path);
     dns_label(&format!("{path}/{FUNCTION}"))
 }
-
-/// Revision of the status schemas that the generated Compositions come with.
-pub const SCHEMA_REVISION: u32 = 3;
 
 /// Name of the EnvironmentConfig with the settings of the packaged Compositions.
 pub const ENVIRONMENT_CONFIG: &str = "paved-road";

@@ -41,6 +41,12 @@ pub enum Reason {
     OverBudget,
     /// `OverBudget`: the namespace costs no more than its budget.
     WithinBudget,
+    /// `OutdatedComposition`: its schema revision cannot carry a field or a limit.
+    OldSchemaRevision,
+    /// `OutdatedComposition`: its schema revision carries all fields and limits.
+    UpToDate,
+    /// Event: a field of the claim has no effect.
+    NoEffect,
     /// Event: an annotation of the environment's user cannot be read.
     RequestIgnored,
     /// Event: the EnvironmentConfig with Settings does not exist.

@@ -21,6 +21,9 @@ pub const API_VERSION: &str = "paved-road.fn.crossplane.io/v1beta1";
 /// `kind` of the step's input.
 pub const KIND: &str = "Settings";
 
+/// Revision of the status schemas that the Compositions of this release come with.
+pub const SCHEMA_REVISION: u32 = 3;
+
 /// The settings that all APIs share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -30,6 +33,12 @@ pub struct Common {
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_revision: Option<u32>,
+    /// Lowest schema revision of a Composition that new environments may use. Users can choose older
+    /// revisions of a Composition. Set this value in the EnvironmentConfig, which all revisions
+    /// share. Existing environments continue, with a warning. Default: no minimum.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum_schema_revision: Option<u32>,
     /// EnvironmentConfig to merge over this input. Maps in its `data` merge deeply, and lists
     /// replace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +66,23 @@ impl Common {
     /// The schema revision that the Composition was released with. Default: the first.
     pub fn revision(&self) -> u32 {
         self.schema_revision.unwrap_or(1)
+    }
+
+    /// Checks the minimum of the schema revision. The function rejects only new environments for it.
+    ///
+    /// # Errors
+    /// This release has no such revision.
+    pub fn check_minimum(&self) -> Result<(), Error> {
+        let Some(minimum) = self.minimum_schema_revision else { return Ok(()) };
+        if (1..=SCHEMA_REVISION).contains(&minimum) {
+            return Ok(());
+        }
+        let allowed = format!(
+            "1 to {SCHEMA_REVISION}, the newest schema revision of this release. Correct it, or \
+             install a later release"
+        );
+        let refused = Refused { found: minimum.to_string(), allowed };
+        Err(Error::settings("minimumSchemaRevision", refused))
     }
 
     /// Repeats the checks of the schema: Crossplane does not validate Settings.
@@ -188,6 +214,10 @@ pub struct SettingsFrom {
     /// Name of an EnvironmentConfig (apiextensions.crossplane.io/v1beta1).
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
+    /// Whether new environments are allowed without the EnvironmentConfig. Then none of its limits
+    /// applies. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 /// Provider configs by provider family. Default: `default` for each family.
@@ -391,8 +421,9 @@ impl Settings {
 pub const LIFECYCLE: &str = "lifecycle";
 
 /// The keys of [`Common`].
-const COMMON: [&str; 7] = [
+const COMMON: [&str; 8] = [
     "schemaRevision",
+    "minimumSchemaRevision",
     "settingsFrom",
     "tags",
     "providerConfigs",

@@ -34,8 +34,7 @@ pub fn example(sources: &Path, api: &str, flavour: Flavour, namespace: &str) -> 
 }
 
 /// The change that lets an example share a namespace with all others. Some examples have the same
-/// name across APIs, and clouds identify resources by this name. Two stock pools would even be one
-/// Deployment.
+/// name across APIs, and clouds identify resources by this name.
 pub fn beside(api: &str, flavour: Flavour) -> Value {
     match flavour {
         Flavour::Claims => json!({}),

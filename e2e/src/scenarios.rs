@@ -127,6 +127,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(old failure::common_cause_ends_the_wait_with_its_remediation),
     scenario!(core old upgrade::environments_survive_the_function_first),
     scenario!(core old refusals::api_server_rejects_invalid_specs),
+    scenario!(core refusals::object_of_another_owner_stays_as_it_is),
     scenario!(core old refusals::change_of_a_fixed_field_is_rejected),
     scenario!(core old refusals::rejected_edit_keeps_all_resources),
     scenario!(core rights::role_gives_exactly_its_rights),

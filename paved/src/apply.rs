@@ -78,6 +78,11 @@ async fn planned(
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
     secrets::check(&cluster, &kinds, &steps).await?;
+    for step in steps.iter().filter(|step| !step.dropped.is_empty()) {
+        let (what, dropped) = (step.what(), step.dropped.join(", "));
+        let reason = "requests of another environment, which this one does not obey";
+        writeln!(console.err, "note: {what}: not applied: {dropped} ({reason})")?;
+    }
     if args.diff || !args.no_validate {
         let sources = Source::for_steps(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
@@ -110,6 +115,7 @@ async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<
         let act = || format!("read {}", step.title());
         step.live =
             api.get_opt(&step.name).await.map_err(|error| cluster.explain(&error, &act()))?;
+        step.drop_requests();
         caller.mark(step, cluster).await;
         match attempt(cluster, step, force, true).await {
             Ok(rehearsed) => step.rehearsed = Some(rehearsed),

@@ -14,6 +14,7 @@ mod paused;
 mod provider_configs;
 mod references;
 mod required_kinds;
+mod revisions;
 mod rights;
 mod settings;
 mod snapshot;

@@ -274,7 +274,8 @@ async fn request_without_effect_is_an_error_and_writes_nothing() {
     let cut_off = "is paused by the annotation crossplane.io/paused, so the request does not reach \
                    its composite";
     let unseen = "has no lifecycle in its status. Crossplane has not composed it yet, or its \
-                  Composition is older than schema revision 3";
+                  Composition has a schemaRevision below 3, which carries no lifecycle. Ask the \
+                  platform team to set spec.pipeline[].input.schemaRevision to 3";
     let mut cases = vec![
         (
             endless,

@@ -36,12 +36,18 @@ pub struct Composite {
     pub generation: Option<i64>,
     /// Name and namespace of the claim, if there is one.
     pub claim: Option<(String, String)>,
+    /// `apiVersion` and `kind` of the claim, if the composite has them.
+    pub claim_type: Option<(String, String)>,
     /// The scope of the XR and its resources.
     pub scope: Scope,
     /// The Secret for the XR's connection details, which Crossplane writes (claims API only).
     pub connection_secret: Option<SecretName>,
     /// `metadata.creationTimestamp`. `None` in a local preview.
     pub created: Option<Timestamp>,
+    /// The latest write by the API server's clock. `None` in a local preview.
+    pub written: Option<Timestamp>,
+    /// Name of the Composition that Crossplane selected.
+    pub composition: Option<String>,
     /// `metadata.annotations`
     pub annotations: BTreeMap<String, String>,
     /// `spec`, without Crossplane's own fields and without `lifecycle`.
@@ -72,6 +78,10 @@ impl Composite {
             Some((owned(&[outer, inner, "name"])?, owned(&[outer, inner, "namespace"])?))
         };
         let claim = (scope == Scope::LegacyCluster).then(|| pair(["spec", "claimRef"])).flatten();
+        let claim_type = claim.as_ref().and_then(|_| {
+            let field = |name| owned(&["spec", "claimRef", name]);
+            Some((field("apiVersion")?, field("kind")?))
+        });
         let connection_secret = pair(["spec", "writeConnectionSecretToRef"])
             .filter(|_| scope == Scope::LegacyCluster)
             .map(|(name, namespace)| SecretName { name, namespace });
@@ -83,6 +93,9 @@ impl Composite {
             .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
             .collect();
         let resource_refs = resource_refs(&xr);
+        let composition = owned(&["spec", "crossplane", "compositionRef", "name"])
+            .or_else(|| owned(&["spec", "compositionRef", "name"]));
+        let written = written(&xr);
         let mut spec = own_fields(xr.remove("spec").unwrap_or_default());
         // Without a generation the spec is not stored, so no client waits for its hash.
         let generation = at(&xr, &["metadata", "generation"]).and_then(Value::as_i64);
@@ -91,6 +104,8 @@ impl Composite {
         let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         Ok(Self {
             created: created.and_then(|time| time.parse().ok()),
+            written,
+            composition,
             annotations,
             api_version: owned(&["apiVersion"]).unwrap_or_default(),
             kind: owned(&["kind"]).unwrap_or_default(),
@@ -107,6 +122,7 @@ impl Composite {
             name,
             namespace,
             claim,
+            claim_type,
             scope,
             connection_secret,
             connection,
@@ -196,6 +212,13 @@ fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {
         return Err(Error::spec("metadata.namespace", message));
     }
     Ok(Scope::LegacyCluster)
+}
+
+/// The latest write of an object by the API server's clock.
+fn written(object: &Object) -> Option<Timestamp> {
+    let fields = at(object, &["metadata", "managedFields"]).and_then(Value::as_array);
+    let times = fields.into_iter().flatten().filter_map(|entry| entry["time"].as_str());
+    times.filter_map(|time| time.parse().ok()).max()
 }
 
 fn resource_refs(xr: &Object) -> Vec<(String, String)> {

@@ -1,7 +1,8 @@
 //! The lifecycle of an environment in its answer: status, condition, warnings, and when to ask
 //! again.
 
-use jiff::Timestamp;
+use crossplane::command::Target;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use crate::check::{Fields, quoted};
 use crate::error::{Error, FieldError};
 use crate::fingerprint::fingerprint;
 use crate::lifecycle::{
-    CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
+    Age, CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
     Situation, Span, Stop, TtlFrom, leaves_resources, requested_at,
 };
 use crate::pricing::{self, Price};
@@ -23,6 +24,9 @@ use crate::value::put;
 
 /// The condition that warns of the end of an environment.
 pub const EXPIRING: &str = "Expiring";
+
+/// The largest difference between two clocks that counts as an error of one of them.
+const FAR: SignedDuration = SignedDuration::from_hours(25);
 
 /// End of the environment, and its last stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +45,10 @@ pub struct LifecycleStatus {
     /// Source of the time to live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_from: Option<TtlFrom>,
+    /// Action at the end: Stop, Delete, or Mark, which only marks the environment as expired. Absent
+    /// without a time to live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<EndAction>,
     /// Time of the last stop (RFC 3339, UTC). Absent while the environment runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<String>,
@@ -53,6 +61,18 @@ pub struct LifecycleStatus {
     /// Time of the last request to stop or start (RFC 3339, UTC) that this status follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_at: Option<String>,
+}
+
+/// Action at the end of an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum EndAction {
+    /// The environment is stopped.
+    Stop,
+    /// The environment is deleted with its data.
+    Delete,
+    /// The environment is marked as expired, and still runs.
+    Mark,
 }
 
 /// Reason for a stop.
@@ -86,7 +106,8 @@ pub struct Expiring {
 pub(super) struct ActivePlan {
     inputs: Inputs,
     plan: Plan,
-    ignored: Vec<String>,
+    /// Sentences about requests and fields without effect, which no earlier call reported.
+    ignored: Vec<(Reason, String)>,
     wakes_in: Option<std::time::Duration>,
 }
 
@@ -94,6 +115,7 @@ pub(super) struct ActivePlan {
 struct Inputs {
     now: Timestamp,
     created: Option<Timestamp>,
+    written: Option<Timestamp>,
     exists: bool,
     wishes: Option<Lifecycle>,
     settings: Option<LifecycleSettings>,
@@ -116,6 +138,9 @@ impl Composition<'_> {
     /// Plans the end and the power state. `settings` are those of the API, `None` if they cannot be
     /// read. The plan holds even if the claim's wishes are wrong.
     ///
+    /// A Composition of an older schema revision carries no wishes. The plan of an environment with a
+    /// note continues under it, by the note alone.
+    ///
     /// # Errors
     /// Fields of `spec.lifecycle` that are wrong, or a note that cannot be read. Such a
     /// note has no effect, and stays as it is.
@@ -125,17 +150,26 @@ impl Composition<'_> {
         cannot_stop: CannotStop,
         settings: Option<&LifecycleSettings>,
     ) -> Result<(), Error> {
-        if self.settings.revision() < SINCE {
-            return Ok(());
-        }
+        let is_carried = self.settings.revision() >= SINCE;
+        let note = if is_carried {
+            self.lifecycle_note()?
+        } else {
+            let note = self.lifecycle_note().ok().flatten();
+            self.note_fields_without_effect(note.is_some());
+            if note.is_none() {
+                return Ok(());
+            }
+            note
+        };
         self.stoppable = stoppable;
         // The observed resources are a better source than a spec that may be wrong.
         let cannot_stop = cannot_stop.filter(|_| !stoppable.iter().any(|slot| self.exists(slot)));
-        let note = self.lifecycle_note()?;
         let wishes = match &self.xr.lifecycle {
-            None => Ok(Lifecycle::default()),
-            Some(wishes) => crate::check::typed::<Lifecycle>(wishes, "spec.lifecycle")
-                .map_err(|field| Error::InvalidSpec(vec![field])),
+            Some(wishes) if is_carried => {
+                crate::check::typed::<Lifecycle>(wishes, "spec.lifecycle")
+                    .map_err(|field| Error::InvalidSpec(vec![field]))
+            }
+            _ => Ok(Lifecycle::default()),
         };
         let leaves_resources = leaves_resources(&self.xr.spec);
         let is_known = settings.is_some() && !self.settings.config_not_found;
@@ -150,12 +184,16 @@ impl Composition<'_> {
             fields.verdict(Error::InvalidSpec).map(|()| wishes)
         });
         let annotations = &self.xr.annotations;
-        let requests = Requests::read(|name| annotations.get(name).map(String::as_str), self.now);
+        let now = self.clock();
+        let age = Age { created: self.xr.created, is_claimed: self.xr.claim.is_some() };
+        let requests = Requests::read(|name| annotations.get(name).map(String::as_str), now)
+            .within(age, note.as_ref());
         let inputs = Inputs {
-            now: self.now,
+            now,
             created: self.xr.created,
+            written: self.xr.written,
             exists: self.existed(),
-            wishes: wishes.as_ref().ok().cloned(),
+            wishes: wishes.as_ref().ok().filter(|_| is_carried).cloned(),
             settings: settings.cloned(),
             announced_maximum,
             requests,
@@ -170,6 +208,13 @@ impl Composition<'_> {
     /// Plans again, because the claim or the Settings are rejected.
     pub fn plan_for_rejection(&mut self) {
         self.active_plan = self.active_plan.take().map(|active| active.inputs.activate(true));
+    }
+
+    /// The time of this call. A clock that lies before the latest write of the composite is wrong.
+    /// The API server sets that time; a difference of more than a day is no difference of clocks.
+    fn clock(&self) -> Timestamp {
+        let written = self.xr.written.filter(|written| written.duration_since(self.now) <= FAR);
+        written.map_or(self.now, |written| written.max(self.now))
     }
 
     /// Whether the environment has its first resource, which has the note, or had a ready resource
@@ -256,6 +301,13 @@ impl Composition<'_> {
         self.xr.claim.as_ref().map_or(&self.xr.name, |(name, _)| name)
     }
 
+    /// A command about the environment.
+    fn command(&self, verb: &str, arguments: &str) -> String {
+        let kind = self.called.clone().unwrap_or_else(|| self.xr.kind.to_lowercase());
+        let namespace = self.xr.user_namespace();
+        Target { kind: &kind, namespace, name: self.asked_name() }.command(verb, arguments)
+    }
+
     /// Writes the note on the environment's first resource.
     pub(super) fn keep_note(&mut self) {
         let Some(note) = self.active_plan.as_ref().and_then(|active| active.plan.note.write())
@@ -277,22 +329,24 @@ impl Composition<'_> {
         let before = self.announced();
         let warned: Option<Timestamp> =
             before.warned_at.as_ref().and_then(|time| time.parse().ok());
-        let due = plan.warning(self.now, warned);
-        let warned_at = due.map(|_| self.now).or(warned).filter(|_| plan.expires_at.is_some());
+        let now = active.inputs.now;
+        let due = plan.warning(now, warned);
+        let warned_at = due.map(|_| now).or(warned).filter(|_| plan.expires_at.is_some());
         let (stopped_at, stop_reason) = self.last_stop(power, before).unzip();
         let status = LifecycleStatus {
             expires_at: plan.expires_at.map(seconds),
             deletes_at: plan.deletes_at.map(seconds),
             maximum: plan.maximum.map(|maximum| maximum.to_string()),
             ttl_from: plan.note.ttl_from.filter(|_| plan.expires_at.is_some()),
+            on_expiry: plan.expires_at.map(|_| active.end_action()),
             stopped_at,
             stop_reason,
             warned_at: warned_at.map(seconds),
             requested_at: requested_at(|name| self.xr.annotations.get(name).map(String::as_str))
                 .map(|at| at.to_string()),
         };
-        let ignored = active.ignored.iter().map(|told| (Reason::RequestIgnored, told.clone()));
-        let announced = due.map(|_| (Reason::Expiring, active.announcement(self.asked_name())));
+        let ignored = active.ignored.iter().cloned();
+        let announced = due.map(|_| (Reason::Expiring, active.announcement(self)));
         let warnings = ignored.chain(announced).collect();
         Some(Outlook {
             phase: active.phase(power, phase),
@@ -326,8 +380,8 @@ impl Composition<'_> {
         match self.stop() {
             Some(_) => "the environment is stopped".to_owned(),
             None => format!(
-                "the machine has stopped without a request. To start it, run: paved start {}",
-                self.asked_name()
+                "the machine has stopped without a request. To start it, run: {}",
+                self.command("start", "")
             ),
         }
     }
@@ -340,6 +394,7 @@ impl Inputs {
         let mut plan = Plan::new(&Situation {
             now: self.now,
             created: self.created,
+            written: self.written,
             exists: self.exists,
             wishes: self.wishes.as_ref(),
             settings: self.settings.as_ref(),
@@ -350,8 +405,18 @@ impl Inputs {
             cannot_stop: self.cannot_stop,
             leaves_resources: self.leaves_resources,
         });
-        let mut ignored = self.requests.ignored.clone();
-        let told = (!ignored.is_empty()).then(|| fingerprint(&ignored.join("\n")));
+        let fields = self
+            .wishes
+            .as_ref()
+            .map(|wishes| wishes.without_effect("spec.lifecycle", &plan.note, self.cannot_stop));
+        let fields = fields.into_iter().flatten();
+        let requests = self.requests.ignored.iter().cloned();
+        let mut ignored: Vec<(Reason, String)> = requests
+            .map(|told| (Reason::RequestIgnored, told))
+            .chain(fields.map(|field| (Reason::NoEffect, field.to_string())))
+            .collect();
+        let sentences: Vec<&str> = ignored.iter().map(|(_, told)| told.as_str()).collect();
+        let told = (!ignored.is_empty()).then(|| fingerprint(&sentences.join("\n")));
         if plan.note.ignored == told {
             ignored.clear();
         }
@@ -386,23 +451,31 @@ impl ActivePlan {
         self.plan.note.on_expiry.unwrap_or(OnExpiry::Stop)
     }
 
+    /// The action at the end.
+    fn end_action(&self) -> EndAction {
+        match (self.on_expiry(), self.inputs.cannot_stop) {
+            (OnExpiry::Delete, _) => EndAction::Delete,
+            (OnExpiry::Stop, None) => EndAction::Stop,
+            (OnExpiry::Stop, Some(_)) => EndAction::Mark,
+        }
+    }
+
     /// The sentence that announces the end.
-    fn announcement(&self, name: &str) -> String {
+    fn announcement(&self, cx: &Composition<'_>) -> String {
         let Some((at, _)) = self.plan.end() else { return String::new() };
-        let at = seconds(at);
+        let (name, at) = (cx.asked_name(), seconds(at));
         if self.plan.stop.is_some() && self.on_expiry() == OnExpiry::Stop {
-            let data = self.data();
+            let (data, start) = (self.data(), cx.command("start", ""));
             return format!(
-                "{name} is stopped, and is deleted {data} at {at}. To keep it, run: paved start \
-                 {name}"
+                "{name} is stopped, and is deleted {data} at {at}. To keep it, run: {start}"
             );
         }
-        let action = match (self.on_expiry(), self.inputs.cannot_stop) {
-            (OnExpiry::Delete, _) => "is deleted with its data",
-            (OnExpiry::Stop, None) => "is stopped",
-            (OnExpiry::Stop, Some(_)) => "is marked as expired",
+        let action = match self.end_action() {
+            EndAction::Delete => "is deleted with its data",
+            EndAction::Stop => "is stopped",
+            EndAction::Mark => "is marked as expired",
         };
-        format!("{name} {action} at {at}. To renew it, run: paved extend {name} 4h")
+        format!("{name} {action} at {at}. To renew it, run: {}", cx.command("extend", "4h"))
     }
 
     /// What a deletion after a stop does to the data, in words.
@@ -420,11 +493,9 @@ impl ActivePlan {
         let is_stored =
             conditions.into_iter().flatten().any(|condition| condition["type"] == EXPIRING);
         let (status, reason, message) = match self.plan.expires_at {
-            Some(at) if self.plan.is_expired => {
-                (true, Reason::Expired, self.obituary(cx.asked_name(), at))
-            }
-            Some(_) if self.plan.is_expiring(cx.now) => {
-                (true, Reason::Expiring, self.announcement(cx.asked_name()))
+            Some(at) if self.plan.is_expired => (true, Reason::Expired, self.obituary(cx, at)),
+            Some(_) if self.plan.is_expiring(self.inputs.now) => {
+                (true, Reason::Expiring, self.announcement(cx))
             }
             _ if is_stored => (
                 false,
@@ -437,26 +508,25 @@ impl ActivePlan {
     }
 
     /// The sentence about an environment that has expired.
-    fn obituary(&self, name: &str, at: Timestamp) -> String {
-        let at = seconds(at);
+    fn obituary(&self, cx: &Composition<'_>, at: Timestamp) -> String {
+        let (name, at) = (cx.asked_name(), seconds(at));
+        let (start, delete) = (cx.command("start", ""), cx.command("delete", ""));
         match (self.on_expiry(), self.inputs.cannot_stop, self.plan.deletes_at) {
             (OnExpiry::Delete, ..) => format!(
                 "{name} expired at {at}, and paved controller deletes it. Without a controller, \
-                 run: paved delete {name}"
+                 run: {delete}"
             ),
             (OnExpiry::Stop, Some(reason), _) => format!(
                 "{name} expired at {at} and still runs, because {reason}. To delete it, run: \
-                 paved delete {name}"
+                 {delete}"
             ),
             (OnExpiry::Stop, None, Some(deletes_at)) => format!(
                 "{name} expired at {at} and is stopped. It is deleted at {}. To start it, run: \
-                 paved start {name}",
+                 {start}",
                 seconds(deletes_at)
             ),
             (OnExpiry::Stop, None, None) => {
-                format!(
-                    "{name} expired at {at} and is stopped. To start it, run: paved start {name}"
-                )
+                format!("{name} expired at {at} and is stopped. To start it, run: {start}")
             }
         }
     }

@@ -10,9 +10,9 @@ use crate::value::Object;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
     /// `apiVersion` of the object.
-    pub api_version: &'static str,
+    pub api_version: String,
     /// `kind` of the object.
-    pub kind: &'static str,
+    pub kind: String,
     /// `metadata.namespace`. `None` for a cluster-scoped kind.
     pub namespace: Option<String>,
     /// `metadata.name` of the object.
@@ -22,7 +22,12 @@ pub struct Lookup {
 impl Lookup {
     /// A Namespace.
     pub fn namespace(name: &str) -> Self {
-        Self { api_version: "v1", kind: "Namespace", namespace: None, name: name.to_owned() }
+        Self {
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+        }
     }
 
     /// The name of the requirement. It identifies the object, because a request may contain the
@@ -30,7 +35,7 @@ impl Lookup {
     pub fn requirement(&self) -> String {
         let namespace = self.namespace.iter().map(String::as_str);
         let words: Vec<&str> =
-            [self.kind].into_iter().chain(namespace).chain([self.name.as_str()]).collect();
+            [self.kind.as_str()].into_iter().chain(namespace).chain([self.name.as_str()]).collect();
         words.join("/")
     }
 }

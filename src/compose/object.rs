@@ -6,6 +6,7 @@ pub(super) mod drift;
 use serde_json::{Value, json};
 
 use super::health::Health;
+use super::namespace::NAME_IS_FREE;
 use super::{Absent, Composition, Scope, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
@@ -174,7 +175,9 @@ impl Manifest<'_, '_> {
             || cluster_wide
     }
 
-    fn add_native(self) -> Result<(), Error> {
+    fn add_native(mut self) -> Result<(), Error> {
+        let is_free = self.composition.is_name_free(&self.slot, &self.object)?;
+        self = self.needs(is_free, NAME_IS_FREE);
         let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
         let updatable = self.updatable_now();
         let asked = drift::annotation(&self.object, &self.updatable, &self.choices);

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::health::State;
 use super::status::{self, ComposedResource, Phase};
 use super::{
-    Addition, COMMON_ADDITIONS, Composition, Expiring, LifecycleStatus, OverBudget, Stalled,
-    observed, revision, scrub,
+    Addition, COMMON_ADDITIONS, Composition, Expiring, LifecycleStatus, Outdated, OverBudget,
+    Stalled, observed, revision, scrub,
 };
 use crate::diagnosis::Code;
 use crate::error::Error;
@@ -54,6 +54,8 @@ pub struct CompositionResult {
     pub expiring: Option<Expiring>,
     /// The condition `OverBudget`, where it has to be written.
     pub over_budget: Option<OverBudget>,
+    /// The condition `OutdatedComposition`, where it has to be written.
+    pub outdated: Option<Outdated>,
     /// Sentences for the owner of the environment, once each.
     pub warnings: Vec<(Reason, String)>,
     /// Whether the reason or the sentence of `Provisioned` changed.
@@ -141,6 +143,7 @@ impl Composition<'_> {
         CompositionResult {
             expiring,
             over_budget: self.over_budget(),
+            outdated: self.outdated(),
             warnings,
             rejected,
             changed: self.is_news(&word(reason, rejected), &message),

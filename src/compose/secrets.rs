@@ -93,7 +93,11 @@ impl Composition<'_> {
         );
         secret.insert("type".into(), "connection.crossplane.io/v1alpha1".into());
         secret.insert("data".into(), data.into());
-        self.insert(CONNECTION_SLOT, secret, true)
+        // Crossplane calls again at once if the name has to be looked up.
+        if self.is_name_free(CONNECTION_SLOT, &secret)? {
+            self.insert(CONNECTION_SLOT, secret, true)?;
+        }
+        Ok(())
     }
 }
 

@@ -92,6 +92,7 @@ impl Cause {
             Code::WouldDelete => "The function refused to delete a resource".to_owned(),
             Code::UnsupportedKind => "The function does not know this kind".to_owned(),
             Code::NamespaceTaken => "The environment's namespace already exists".to_owned(),
+            Code::ObjectExists => "An object of the environment's name already exists".to_owned(),
             Code::Unknown => match param("kind") {
                 Some(kind) => format!("The {kind} failed"),
                 None => "Crossplane cannot compose this environment".to_owned(),
@@ -210,6 +211,9 @@ impl Cause {
             Code::UnsupportedKind => "Ask the platform team to correct the Composition.",
             Code::NamespaceTaken => {
                 "Delete the environment and create it again. It then gets another namespace."
+            }
+            Code::ObjectExists => {
+                "Give the environment another name, or rename or delete the object of the message."
             }
             Code::Unknown => "Read the message, or ask the platform team.",
         }

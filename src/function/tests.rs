@@ -150,11 +150,48 @@ fn environment_config_is_merged_over_the_input() {
     }
 }
 
-#[test]
-fn missing_environment_config_is_a_warning() {
+/// A request to which Crossplane answers that the EnvironmentConfig does not exist.
+fn without_config(optional: bool) -> RunFunctionRequest {
     let mut request = request(&[]);
     request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), Resources::default());
-    let response = answer(request);
+    let from = json!({"settingsFrom": {"name": "paved-road", "optional": optional}});
+    request.input.as_mut().unwrap().fields.extend(structure(&from).fields);
+    request
+}
+
+fn with_status(mut request: RunFunctionRequest, status: &Value) -> RunFunctionRequest {
+    let composite =
+        request.observed.as_mut().unwrap().composite.as_mut().unwrap().resource.as_mut().unwrap();
+    composite.fields.extend(structure(&json!({"status": status})).fields);
+    request
+}
+
+fn fatals(response: &RunFunctionResponse) -> Vec<&str> {
+    let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
+    fatal.map(|result| result.message.as_str()).collect()
+}
+
+#[test]
+fn missing_environment_config_rejects_new_environments_only() {
+    let mut no_data = without_config(false);
+    let config = json!({"kind": "EnvironmentConfig", "metadata": {"name": "paved-road"}});
+    let config = Resources { items: vec![resource(&config)] };
+    no_data.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), config);
+    for request in [without_config(false), no_data] {
+        let response = answer(request.clone());
+        let [fatal] = fatals(&response)[..] else { panic!("{:?}", response.results) };
+        assert!(fatal.starts_with("settings.settingsFrom.name: found \"paved-road\""), "{fatal}");
+        assert!(response.desired.unwrap().resources.is_empty());
+        let listed = json!({"resources": [{"slot": "instance", "ready": false}]});
+        let running = answer(with_status(request, &listed));
+        assert_eq!(fatals(&running), [""; 0]);
+        assert_eq!(for_provider(&running, "instance")["ami"], "ami-0a0a0a0a");
+    }
+}
+
+#[test]
+fn missing_optional_environment_config_is_a_warning() {
+    let response = answer(without_config(true));
     let warnings: Vec<_> =
         response.results.iter().filter(|result| result.severity() == Severity::Warning).collect();
     let [warning] = warnings[..] else { panic!("{:?}", response.results) };
@@ -165,6 +202,99 @@ fn missing_environment_config_is_a_warning() {
          Create it, or remove settingsFrom"
     );
     assert_eq!(for_provider(&response, "instance")["ami"], "ami-0a0a0a0a");
+}
+
+/// A request of a Composition with these fields in its input.
+fn with_input(fields: &Value) -> RunFunctionRequest {
+    let mut request = request(&[]);
+    let input = request.input.as_mut().unwrap();
+    input.fields.remove("settingsFrom");
+    let Value::Object(mut whole) = Value::Object(value::object(input.clone())) else { panic!() };
+    crossplane::object::merge(&mut whole, fields.as_object().unwrap().clone());
+    *input = value::structure(whole);
+    request
+}
+
+#[test]
+fn limit_that_the_revision_cannot_carry_rejects_new_environments_and_warns_others() {
+    for (limit, path) in [
+        (json!({"gpuWorkspace": {"lifecycle": {"ttl": "8h"}}}), "gpuWorkspace.lifecycle.ttl"),
+        (
+            json!({"gpuWorkspace": {"lifecycle": {"maximum": "8h"}}}),
+            "gpuWorkspace.lifecycle.maximum",
+        ),
+        (
+            json!({"gpuWorkspace": {"lifecycle": {"onExpiry": "Delete"}}}),
+            "gpuWorkspace.lifecycle.onExpiry",
+        ),
+        (
+            json!({"gpuWorkspace": {"lifecycle": {"keepStoppedFor": "8h"}}}),
+            "gpuWorkspace.lifecycle.keepStoppedFor",
+        ),
+        (json!({"budget": {"defaultHourlyUSD": "1"}}), "budget"),
+        (json!({"minimumSchemaRevision": 3}), "minimumSchemaRevision"),
+    ] {
+        for revision in 1..=crate::settings::SCHEMA_REVISION {
+            let mut input = limit.clone();
+            input["schemaRevision"] = json!(revision);
+            let response = answer(with_input(&input));
+            let running =
+                with_status(with_input(&input), &json!({"resources": [{"slot": "instance"}]}));
+            let running = answer(running);
+            assert_eq!(fatals(&running), [""; 0], "{path} {revision}");
+            let warned = running.results.iter().find(|one| one.reason() == "OldSchemaRevision");
+            let condition = running.conditions.iter().find(|one| one.r#type == OUTDATED);
+            if revision == crate::settings::SCHEMA_REVISION {
+                assert_eq!(fatals(&response), [""; 0], "{path}");
+                assert_eq!((warned, condition), (None, None), "{path}");
+                continue;
+            }
+            let [fatal] = fatals(&response)[..] else { panic!("{path}: {:?}", response.results) };
+            assert!(fatal.starts_with(&format!("settings.{path}: ")), "{fatal}");
+            assert!(fatal.contains("spec.pipeline[].input.schemaRevision to 3"), "{fatal}");
+            assert!(response.desired.as_ref().unwrap().resources.is_empty());
+            assert_eq!(warned.unwrap().message, fatal);
+            assert_eq!(condition.unwrap().status(), ConditionStatus::ConditionTrue);
+        }
+    }
+}
+
+#[test]
+fn unknown_minimum_of_the_schema_revision_is_one_error() {
+    for (minimum, revision) in [(99, 3), (99, 1), (0, 3)] {
+        let input = json!({"minimumSchemaRevision": minimum, "schemaRevision": revision});
+        let response = answer(with_input(&input));
+        let [fatal] = fatals(&response)[..] else { panic!("{:?}", response.results) };
+        let words = format!("settings.minimumSchemaRevision: found {minimum}; allowed: 1 to 3");
+        assert!(fatal.starts_with(&words), "{fatal}");
+        let Value::Object(body) = input else { panic!() };
+        assert_eq!(apis::check_settings(body).len(), 1);
+    }
+}
+
+#[test]
+fn lifecycle_of_a_claim_under_an_older_revision_is_a_warning_for_each_field() {
+    let mut request = with_input(&json!({"schemaRevision": 2}));
+    let composite =
+        request.observed.as_mut().unwrap().composite.as_mut().unwrap().resource.as_mut().unwrap();
+    let mut xr = value::object(composite.clone());
+    xr["spec"] = json!({"parameters": {"owner": "ada"}, "compositionRef": {"name": "own"},
+        "lifecycle": {"ttl": "8h", "onExpiry": "Delete", "power": "Running"}});
+    xr["metadata"] = json!({"name": "ada", "uid": "abcde",
+        "annotations": {crate::lifecycle::STOPPED_AT: "2026-11-25T08:00:00Z"}});
+    *composite = value::structure(xr);
+    let response = answer(request);
+    assert_eq!(fatals(&response), [""; 0]);
+    let told: Vec<&str> = response
+        .results
+        .iter()
+        .filter(|one| one.reason() == "OldSchemaRevision")
+        .map(|one| one.message.split(':').next().unwrap())
+        .collect();
+    let stop = "annotation paved-road.fn.crossplane.io/stopped-at";
+    assert_eq!(told, ["spec.lifecycle.onExpiry", "spec.lifecycle.ttl", stop]);
+    let condition = response.conditions.iter().find(|one| one.r#type == OUTDATED).unwrap();
+    assert!(condition.message().contains("because Composition own has schemaRevision 2"));
 }
 
 #[test]

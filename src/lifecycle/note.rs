@@ -45,7 +45,10 @@ pub struct Note {
     /// The last change of `spec.lifecycle.power`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerChange>,
-    /// The latest request to start that was seen.
+    /// The latest requests that were obeyed. A note of an older release has none.
+    #[serde(skip_serializing_if = "Obeyed::is_empty")]
+    pub obeyed: Obeyed,
+    /// The latest start, by request or by a change of the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
     /// The time of the request to start that is still open: see
@@ -81,6 +84,31 @@ pub struct Defaults {
     pub keep_stopped_for: Option<Span>,
 }
 
+/// The latest requests to start and to stop that were obeyed. They hold although their annotations
+/// are lost: an absent annotation is not a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Obeyed {
+    /// Time of the latest request to start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// Time of the latest request to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Timestamp>,
+}
+
+impl Obeyed {
+    /// Whether no request was obeyed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The time of the latest request.
+    pub fn latest(&self) -> Option<Timestamp> {
+        self.started.max(self.stopped)
+    }
+}
+
 /// A request that moved the expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
@@ -104,6 +132,23 @@ pub struct PowerChange {
 }
 
 impl Note {
+    /// Whether an earlier call obeyed a request to start at this time, or a later one. The note of an
+    /// older release has the time of the latest start only, also of a start by the claim.
+    pub(super) fn has_started(&self, at: Timestamp) -> bool {
+        Some(at) <= self.obeyed.started || Some(at) == self.started
+    }
+
+    /// Whether an earlier call obeyed a request to stop at this time, or a later one. The note of an
+    /// older release says only that the environment was stopped.
+    pub(super) fn has_stopped(&self, at: Timestamp) -> bool {
+        Some(at) <= self.obeyed.stopped || self.stopping && self.obeyed.is_empty()
+    }
+
+    /// Whether an earlier call granted a renewal at this time, or a later one.
+    pub(super) fn has_renewed(&self, at: Timestamp) -> bool {
+        self.renewal.is_some_and(|renewal| at <= renewal.at)
+    }
+
     /// Reads the annotation.
     ///
     /// # Errors

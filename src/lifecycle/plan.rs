@@ -12,6 +12,10 @@ use super::{
 /// A change of the claim never moves the expiry or the deletion closer than this.
 const LEAST_AFTER_CHANGE: SignedDuration = SignedDuration::from_mins(30);
 
+/// An environment that is deleted at its end is stopped first if the deletion is late by this time,
+/// for example without a controller.
+const DELETION_IS_LATE: SignedDuration = SignedDuration::from_mins(5);
+
 /// The times before an expiry at which its user is warned.
 const WARNINGS: [SignedDuration; 3] =
     [SignedDuration::from_hours(48), SignedDuration::from_hours(2), SignedDuration::from_mins(30)];
@@ -23,6 +27,9 @@ pub struct Situation<'a> {
     pub now: Timestamp,
     /// The creation of the composite; absent in a preview.
     pub created: Option<Timestamp>,
+    /// The latest write of the composite by the API server's clock, if it is known. A clock that
+    /// lies before it is wrong.
+    pub written: Option<Timestamp>,
     /// Whether resources of the environment were observed.
     pub exists: bool,
     /// The claim's wishes; `None` if they are rejected, and then the note decides.
@@ -62,6 +69,8 @@ pub struct Plan {
     pub stop: Option<Stop>,
     /// Whether the environment has expired: stopped or deleted for this, or only marked.
     pub is_expired: bool,
+    /// When an environment is stopped that is not deleted in time.
+    late: Option<Timestamp>,
 }
 
 /// Why and since when an environment is to be stopped.
@@ -80,6 +89,7 @@ impl Plan {
         let situation = &situation.with_a_possible_clock();
         let mut note = situation.carried();
         let maximum = situation.maximum();
+        situation.note_requests(&mut note);
         situation.note_power(&mut note);
         situation.note_ttl(&mut note, maximum);
         situation.note_action(&mut note);
@@ -89,24 +99,28 @@ impl Plan {
         let expired = expires_at.filter(|at| *at <= situation.now);
         let is_deleted = note.on_expiry == Some(OnExpiry::Delete);
         let can_stop = situation.cannot_stop.is_none();
+        let not_before = note.deletes_not_before;
+        let no_sooner = |at: Timestamp| not_before.unwrap_or(at).max(at);
+        let deletion = expires_at.filter(|_| is_deleted).map(no_sooner);
+        let late = deletion.and_then(|at| at.checked_add(DELETION_IS_LATE).ok());
+        let is_late = late.is_some_and(|at| at <= situation.now);
         // An environment that was stopped by its expiry is not started for its deletion.
-        let stops = can_stop && (!is_deleted || note.expired_at.is_some());
+        let stops = can_stop && (!is_deleted || is_late || note.expired_at.is_some());
         let expired_stop = expired.filter(|_| stops);
         let stop = situation.stop(&note, expired_stop);
         let since = note.expired_at.unwrap_or(situation.now);
         note.expired_at = stop.and(expired_stop).map(|_| since);
         situation.note_start(&mut note, stop);
         let deletes_at = match expires_at {
-            Some(at) if is_deleted => Some(at),
-            Some(at) if can_stop => {
+            Some(at) if can_stop && !is_deleted => {
                 let from = note.expired_at.unwrap_or(at);
                 let keep = note.keep_stopped_for.and_then(Span::length);
-                keep.and_then(|keep| from.checked_add(keep).ok())
+                keep.and_then(|keep| from.checked_add(keep).ok()).map(no_sooner)
             }
-            _ => None,
+            _ => deletion,
         };
-        let deletes_at = deletes_at.map(|at| note.deletes_not_before.unwrap_or(at).max(at));
-        Self { note, expires_at, deletes_at, maximum, stop, is_expired: expired.is_some() }
+        let late = late.filter(|_| can_stop);
+        Self { note, expires_at, deletes_at, maximum, stop, is_expired: expired.is_some(), late }
     }
 
     /// The warning that is due: how long before the end it is given. `warned` is the time of the
@@ -156,7 +170,7 @@ impl Plan {
     pub fn requeue(&self, now: Timestamp, usual: Duration) -> Duration {
         const LEAST: Duration = Duration::from_secs(5);
         let warnings = self.warnings().map(|(time, _)| time);
-        let ends = [self.expires_at, self.deletes_at].into_iter().flatten();
+        let ends = [self.expires_at, self.deletes_at, self.late].into_iter().flatten();
         let Some(next) = warnings.chain(ends).filter(|time| *time > now).min() else {
             return usual;
         };
@@ -173,10 +187,11 @@ impl Plan {
 }
 
 impl Situation<'_> {
-    /// The situation at the creation, if the clock lies before that. Such a clock is wrong: no
-    /// action follows it, and no time is noted from it.
+    /// The situation at the creation or at the latest write, if the clock lies before that. Such a
+    /// clock is wrong: no action follows it, and no time is noted from it.
     fn with_a_possible_clock(&self) -> Self {
-        Self { now: self.created.map_or(self.now, |created| created.max(self.now)), ..*self }
+        let known = self.created.max(self.written);
+        Self { now: known.map_or(self.now, |known| known.max(self.now)), ..*self }
     }
 
     /// The note to go on with: that of an earlier call, or a new one.
@@ -201,13 +216,18 @@ impl Situation<'_> {
         self.note.is_none() && !self.exists
     }
 
+    /// Keeps the latest requests, because a lost annotation is not a request.
+    fn note_requests(&self, note: &mut Note) {
+        note.obeyed.started = self.requests.started.max(note.obeyed.started);
+        note.obeyed.stopped = self.requests.stopped.max(note.obeyed.stopped);
+    }
+
     fn note_power(&self, note: &mut Note) {
         let Some(wishes) = self.wishes else { return };
         let before = note.power.map_or(Power::Running, |change| change.to);
         if wishes.power != before {
             let at = self.created.filter(|_| self.is_new()).unwrap_or(self.now);
-            let after = self.requests.started.max(self.requests.stopped);
-            note.power = Some(PowerChange { to: wishes.power, at, after });
+            note.power = Some(PowerChange { to: wishes.power, at, after: note.obeyed.latest() });
         }
     }
 
@@ -274,28 +294,14 @@ impl Situation<'_> {
         if let Some((at, span)) = self.requests.renewed {
             note.renewal = grant(at, span, note.renewal);
         }
-        if let Some((at, ttl)) = self.started(note).zip(note.ttl) {
+        if let Some((at, ttl)) = started(note).zip(note.ttl) {
             note.start = grant(at, ttl, note.start);
         }
     }
 
-    /// The time of the latest request to start.
-    fn started(&self, note: &Note) -> Option<Timestamp> {
-        self.requests.started.max(self.by_claim(note, Power::Running))
-    }
-
-    /// The time of the claim's last change of its power state, if it was to this one.
-    fn by_claim(&self, note: &Note, to: Power) -> Option<Timestamp> {
-        let change = note.power.filter(|change| change.to == to)?;
-        let at = change.at.max(change.after.unwrap_or(change.at));
-        let requests = [self.requests.started, self.requests.stopped].into_iter().flatten();
-        let next = requests.filter(|request| Some(*request) > change.after).min();
-        Some(next.map_or(at, |next| at.min(next - SignedDuration::from_secs(1))))
-    }
-
     /// Opens a request to start when a stop ends, and for each new request.
     fn note_start(&self, note: &mut Note, stop: Option<Stop>) {
-        let started = self.started(note);
+        let started = started(note);
         let is_new = started > note.started && self.exists;
         note.started = started.max(note.started);
         note.opened = match stop {
@@ -308,8 +314,8 @@ impl Situation<'_> {
 
     /// The latest request or expiry decides. At the same time, running wins.
     fn stop(&self, note: &Note, expired: Option<Timestamp>) -> Option<Stop> {
-        let started = self.started(note);
-        let stopped = self.requests.stopped.max(self.by_claim(note, Power::Stopped));
+        let started = started(note);
+        let stopped = note.obeyed.stopped.max(by_claim(note, Power::Stopped));
         let stop = match (stopped, expired) {
             (Some(stopped), Some(expired)) if stopped > expired => Stop::Requested(stopped),
             (_, Some(expired)) => Stop::Expired(expired),
@@ -335,4 +341,18 @@ fn expiry(note: &Note) -> Option<Timestamp> {
     let end = note.since?.checked_add(note.ttl?.length()?).ok()?;
     let grants = [note.renewal, note.start].into_iter().flatten().map(|grant| grant.until);
     grants.chain(note.not_before).chain([end]).max()
+}
+
+/// The time of the latest start, by request or by the claim.
+fn started(note: &Note) -> Option<Timestamp> {
+    note.obeyed.started.max(by_claim(note, Power::Running))
+}
+
+/// The time of the claim's last change of its power state, if it was to this one.
+fn by_claim(note: &Note, to: Power) -> Option<Timestamp> {
+    let change = note.power.filter(|change| change.to == to)?;
+    let at = change.at.max(change.after.unwrap_or(change.at));
+    let requests = [note.obeyed.started, note.obeyed.stopped].into_iter().flatten();
+    let next = requests.filter(|request| Some(*request) > change.after).min();
+    Some(next.map_or(at, |next| at.min(next - SignedDuration::from_secs(1))))
 }

@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Span;
+use super::{Note, Span};
 use crate::check;
 
 /// Time of a renewal (RFC 3339).
@@ -17,8 +17,33 @@ pub const STARTED_AT: &str = "paved-road.fn.crossplane.io/started-at";
 /// Time of a stop (RFC 3339).
 pub const STOPPED_AT: &str = "paved-road.fn.crossplane.io/stopped-at";
 
+/// The annotations of all requests.
+pub const REQUESTS: [&str; 4] = [RENEWED_AT, RENEWED_FOR, STARTED_AT, STOPPED_AT];
+
 /// How far a request's time may lie ahead of the function's clock.
 pub const SKEW: SignedDuration = SignedDuration::from_mins(5);
+
+/// The age of an environment, which its requests cannot exceed. A copy of a claim has the requests
+/// of the original.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Age {
+    /// The creation of the composite; `None` in a preview.
+    pub created: Option<Timestamp>,
+    /// Whether the composite belongs to a claim, which is older than the composite.
+    pub is_claimed: bool,
+}
+
+impl Age {
+    /// The time of the earliest request that is valid.
+    fn earliest(self) -> Option<Timestamp> {
+        let allowance = if self.is_claimed {
+            SignedDuration::from_hours(1)
+        } else {
+            SignedDuration::from_mins(5)
+        };
+        self.created?.checked_sub(allowance).ok()
+    }
+}
 
 /// The requests of an environment's user.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,5 +106,33 @@ impl Requests {
             }
         });
         requests
+    }
+
+    /// Ignores requests that are older than the environment, with a sentence for each. Requests in
+    /// the note stay: a restored environment is younger than its note.
+    #[must_use]
+    pub fn within(mut self, age: Age, note: Option<&Note>) -> Self {
+        let Some(earliest) = age.earliest() else { return self };
+        let is_noted =
+            |has: fn(&Note, Timestamp) -> bool, at| note.is_some_and(|note| has(note, at));
+        let mut old = Vec::new();
+        let mut keep = |name: &'static str, at: Timestamp, is_noted: bool| {
+            let is_valid = at >= earliest || is_noted;
+            if !is_valid {
+                old.push(format!(
+                    "annotation {name} is ignored: found {at}; allowed: a time after the creation \
+                     of this environment. Remove the annotation, which belongs to another one"
+                ));
+            }
+            is_valid
+        };
+        self.renewed =
+            self.renewed.filter(|(at, _)| keep(RENEWED_AT, *at, is_noted(Note::has_renewed, *at)));
+        self.started =
+            self.started.filter(|at| keep(STARTED_AT, *at, is_noted(Note::has_started, *at)));
+        self.stopped =
+            self.stopped.filter(|at| keep(STOPPED_AT, *at, is_noted(Note::has_stopped, *at)));
+        self.ignored.extend(old);
+        self
     }
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -30,6 +32,8 @@ struct Environment {
     is_rejected: bool,
     /// Whether the Settings cannot be read.
     is_unconfigured: bool,
+    /// The API server's time of the latest write.
+    written: Option<Timestamp>,
 }
 
 impl Environment {
@@ -47,6 +51,7 @@ impl Environment {
         Plan::new(&Situation {
             now,
             created: Some(time(CREATED)),
+            written: self.written,
             exists: self.exists,
             wishes: Some(&self.wishes).filter(|_| !self.is_rejected),
             settings: Some(&self.settings).filter(|_| !self.is_unconfigured),
@@ -309,7 +314,6 @@ fn wrong_fields_name_the_allowed_values() {
         ttl: Some(Span::Never),
         on_expiry: Some(OnExpiry::Stop),
         power: Power::Stopped,
-        idle: Some(Idle { after: span("45m") }),
         ..Lifecycle::default()
     };
     let maximum = Some(span("14d"));
@@ -325,10 +329,207 @@ fn wrong_fields_name_the_allowed_values() {
              be stopped",
             "spec.lifecycle.onExpiry: found \"Stop\"; allowed: no value, which only marks the \
              environment as expired, or Delete, because a vcluster cannot be stopped",
-            "spec.lifecycle.idle: found \"45m\"; allowed: no value, because machines do not \
-             report yet whether they are idle",
         ]
     );
+}
+
+#[test]
+fn deletion_with_a_retention_in_one_place_is_an_error() {
+    let allowed = "allowed: Stop, or no keepStoppedFor, because Delete deletes at once";
+    for kept in ["14d", "never"] {
+        let (on_expiry, keep_stopped_for) = (Some(OnExpiry::Delete), Some(span(kept)));
+        let wishes = Lifecycle { on_expiry, keep_stopped_for, ..Lifecycle::default() };
+        let settings =
+            LifecycleSettings { on_expiry, keep_stopped_for, ..LifecycleSettings::default() };
+        let (mut claim, mut platform) = (Fields::default(), Fields::default());
+        wishes.check("spec.lifecycle", None, None, None, false, &mut claim);
+        settings.check("settings.stockPool.lifecycle", &mut platform);
+        for (fields, path) in [(claim, "spec"), (platform, "settings.stockPool")] {
+            let told: Vec<String> = fields.refused().iter().map(ToString::to_string).collect();
+            let error = format!(
+                "{path}.lifecycle.onExpiry: found \"Delete\" beside keepStoppedFor: {kept}; {allowed}"
+            );
+            assert_eq!(told, [error]);
+        }
+    }
+}
+
+/// The warnings of a new environment, as paths and messages.
+fn warnings(environment: &Environment) -> Vec<String> {
+    let note = environment.plan(time(CREATED)).note;
+    let told = environment.wishes.without_effect("spec.lifecycle", &note, environment.cannot_stop);
+    told.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn field_without_effect_is_named_with_the_next_step() {
+    let with = |ttl: Option<&str>, on_expiry, kept: Option<&str>| Environment {
+        wishes: Lifecycle {
+            ttl: ttl.map(span),
+            on_expiry,
+            keep_stopped_for: kept.map(span),
+            ..Lifecycle::default()
+        },
+        ..Environment::default()
+    };
+    let no_ttl = "which has no effect, because the environment has no time to live. Set \
+                  spec.lifecycle.ttl, or remove the field";
+    let retention = format!("spec.lifecycle.keepStoppedFor: found \"7d\", {no_ttl}");
+    assert_eq!(warnings(&with(None, None, Some("7d"))), [retention]);
+    let action = format!("spec.lifecycle.onExpiry: found \"Delete\", {no_ttl}");
+    assert_eq!(warnings(&with(None, Some(OnExpiry::Delete), None)), [action]);
+    for (on_expiry, kept) in [(Some(OnExpiry::Stop), None), (None, Some("7d"))] {
+        let told = warnings(&with(Some("never"), on_expiry, kept));
+        assert!(told[0].contains("because the time to live is never. Set a duration"), "{told:?}");
+        assert_eq!(warnings(&with(Some("8h"), on_expiry, kept)), [""; 0]);
+    }
+    let mut stopless = with(Some("8h"), None, Some("7d"));
+    stopless.cannot_stop = Some("a virtual cluster cannot be stopped");
+    let told = warnings(&stopless);
+    assert!(told[0].ends_with("because a virtual cluster cannot be stopped. Remove the field"));
+    let mut deleted = with(None, None, Some("7d"));
+    deleted.settings.ttl = Some(span("8h"));
+    assert_eq!(warnings(&deleted), [""; 0]);
+    deleted.settings.on_expiry = Some(OnExpiry::Delete);
+    let told = warnings(&deleted);
+    assert!(told[0].contains("Settings delete the environment at its end. Set onExpiry: Stop"));
+}
+
+#[test]
+fn settings_without_a_ttl_warn_of_fields_for_the_end() {
+    let told = |ttl: Option<&str>, maximum: Option<&str>| {
+        let settings = LifecycleSettings {
+            ttl: ttl.map(span),
+            maximum: maximum.map(span),
+            on_expiry: Some(OnExpiry::Stop),
+            keep_stopped_for: Some(span("7d")),
+        };
+        settings.without_effect("stockPool.lifecycle").len()
+    };
+    assert_eq!((told(None, None), told(Some("never"), None)), (2, 2));
+    assert_eq!((told(Some("8h"), None), told(None, Some("8h"))), (0, 0));
+}
+
+#[test]
+fn lost_request_stays_in_force() {
+    let mut environment = Environment::default();
+    environment.call("2026-11-25T08:05:00Z");
+    environment.requests.stopped = Some(time("2026-11-25T09:00:00Z"));
+    let stopped = environment.call("2026-11-25T09:00:01Z").stop;
+    assert_eq!(stopped, Some(Stop::Requested(time("2026-11-25T09:00:00Z"))));
+    environment.requests = Requests::default();
+    assert_eq!(environment.call("2026-11-25T10:00:00Z").stop, stopped);
+    environment.requests.started = Some(time("2026-11-25T11:00:00Z"));
+    assert_eq!(environment.call("2026-11-25T11:00:01Z").stop, None);
+    // The first annotation comes back from a backup.
+    environment.requests =
+        Requests { stopped: Some(time("2026-11-25T09:00:00Z")), ..Requests::default() };
+    assert_eq!(environment.call("2026-11-25T12:00:00Z").stop, None);
+}
+
+#[test]
+fn lost_start_of_an_environment_that_the_claim_stops_stays_in_force() {
+    let mut environment = Environment::default();
+    environment.wishes.power = Power::Stopped;
+    environment.call("2026-11-25T08:05:00Z");
+    environment.requests.started = Some(time("2026-11-25T09:00:00Z"));
+    assert_eq!(environment.call("2026-11-25T09:00:01Z").stop, None);
+    environment.requests = Requests::default();
+    assert_eq!(environment.call("2026-11-25T10:00:00Z").stop, None);
+    environment.wishes.power = Power::Running;
+    environment.call("2026-11-25T10:10:00Z");
+    environment.wishes.power = Power::Stopped;
+    assert!(environment.call("2026-11-25T10:20:00Z").stop.is_some());
+}
+
+#[test]
+fn note_of_an_older_release_is_read_as_before() {
+    let older = r#"{"defaults":{},"started":"2026-11-25T10:00:00Z","power":
+        {"to":"Stopped","at":"2026-11-25T09:00:00Z"}}"#;
+    let mut environment = Environment { exists: true, ..Environment::default() };
+    environment.wishes.power = Power::Stopped;
+    environment.note = Some(Note::read(older).unwrap_or_else(|error| unreachable!("{error}")));
+    // The requests are in the annotations only.
+    assert!(environment.plan(time("2026-11-25T11:00:00Z")).stop.is_some());
+    environment.requests.started = Some(time("2026-11-25T10:00:00Z"));
+    assert_eq!(environment.call("2026-11-25T11:00:00Z").stop, None);
+    environment.requests = Requests::default();
+    assert_eq!(environment.call("2026-11-25T12:00:00Z").stop, None);
+}
+
+/// The requests of annotations with these times, read for an environment of this age.
+fn within(at: &str, is_claimed: bool, note: Option<&Note>) -> Requests {
+    let annotation = |name: &str| Some(if name == RENEWED_FOR { "4w" } else { at });
+    let age = Age { created: Some(time(CREATED)), is_claimed };
+    Requests::read(annotation, time("2026-11-25T12:00:00Z")).within(age, note)
+}
+
+#[test]
+fn request_that_is_older_than_the_environment_is_ignored() {
+    for (at, is_claimed, is_valid) in [
+        ("2026-11-18T08:00:00Z", true, false),
+        ("2026-11-25T06:59:59Z", true, false),
+        ("2026-11-25T07:00:00Z", true, true),
+        ("2026-11-25T07:54:59Z", false, false),
+        ("2026-11-25T07:55:00Z", false, true),
+        ("2026-11-25T09:00:00Z", false, true),
+    ] {
+        let Requests { renewed, started, stopped, ignored } = within(at, is_claimed, None);
+        let valid = [renewed.is_some(), started.is_some(), stopped.is_some()];
+        assert_eq!(valid, [is_valid; 3], "{at}");
+        assert_eq!(ignored.len(), if is_valid { 0 } else { 3 }, "{ignored:?}");
+    }
+    let told = within("2026-11-18T08:00:00Z", true, None).ignored;
+    assert!(told[0].starts_with("annotation paved-road.fn.crossplane.io/renewed-at is ignored"));
+    // A preview has no creation.
+    let requests = Requests::read(|_| Some("2020-01-01T00:00:00Z"), time(CREATED));
+    assert_eq!(requests.clone().within(Age::default(), None), requests);
+}
+
+#[test]
+fn request_of_a_restored_environment_is_kept_by_its_note() {
+    let mut environment = Environment::with_ttl("8h");
+    let before = "2026-11-20T08:00:00Z";
+    environment.requests.stopped = Some(time(before));
+    environment.requests.started = Some(time(before));
+    environment.requests.renewed = Some((time(before), span("4w")));
+    let note = environment.plan(time("2026-11-20T08:00:01Z")).note;
+    let requests = within(before, true, Some(&note));
+    assert_eq!((requests.ignored.len(), requests.stopped), (0, Some(time(before))));
+    let later = within("2026-11-21T08:00:00Z", true, Some(&note));
+    assert_eq!((later.ignored.len(), later.stopped), (3, None));
+    // The note of an older release says only that the environment was stopped.
+    let older = Note { stopping: true, ..Note::default() };
+    let requests = within(before, true, Some(&older));
+    assert_eq!((requests.stopped, requests.started), (Some(time(before)), None));
+}
+
+#[test]
+fn environment_that_is_not_deleted_in_time_is_stopped() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.wishes.on_expiry = Some(OnExpiry::Delete);
+    environment.call("2026-11-25T08:05:00Z");
+    let end = time("2026-11-25T16:00:00Z");
+    let plan = environment.call("2026-11-25T16:04:59Z");
+    assert_eq!((plan.stop, plan.deletes_at), (None, Some(end)));
+    let soon = plan.requeue(time("2026-11-25T16:04:30Z"), Duration::from_mins(10));
+    assert!(soon <= Duration::from_mins(1), "{soon:?}");
+    let plan = environment.call("2026-11-25T16:05:00Z");
+    assert_eq!((plan.stop, plan.deletes_at), (Some(Stop::Expired(end)), Some(end)));
+    environment.requests.started = Some(time("2026-11-25T17:00:00Z"));
+    let plan = environment.call("2026-11-25T17:00:01Z");
+    assert_eq!((plan.stop, plan.deletes_at), (None, Some(time("2026-11-26T01:00:00Z"))));
+}
+
+#[test]
+fn change_under_a_slow_clock_counts_from_the_write() {
+    let mut environment = Environment::default();
+    environment.call("2026-11-27T08:00:00Z");
+    environment.wishes.ttl = Some(span("8h"));
+    environment.wishes.on_expiry = Some(OnExpiry::Delete);
+    environment.written = Some(time("2026-11-28T12:00:00Z"));
+    let plan = environment.call("2026-11-27T12:00:00Z");
+    assert_eq!(plan.deletes_at, Some(time("2026-11-28T20:00:00Z")));
 }
 
 #[test]
@@ -372,6 +573,7 @@ fn day_of_a_daylight_saving_change_has_24_hours() {
     let plan = Plan::new(&Situation {
         now,
         created: Some(now),
+        written: None,
         exists: false,
         wishes: Some(&environment.wishes),
         settings: Some(&environment.settings),
@@ -556,7 +758,7 @@ proptest! {
         environment.wishes.keep_stopped_for = Some(span("1h"));
         let now = time(CREATED) + SignedDuration::from_secs(passed);
         let plan = environment.call_at(now);
-        let usual = std::time::Duration::from_mins(10);
+        let usual = Duration::from_mins(10);
         let next = plan.requeue(now, usual);
         prop_assert!(next <= usual);
         let ends = [plan.expires_at, plan.deletes_at];

@@ -46,6 +46,37 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(generate::config())]
+
+    /// Crossplane applies objects with force, and deletes them with the environment.
+    #[test]
+    fn object_in_the_users_namespace_has_the_uid_in_its_name_or_is_looked_up(
+        mut world in generate::beginning(),
+    ) {
+        let Some(namespace) = world.xr["metadata"]["namespace"].as_str().map(str::to_owned) else {
+            return Ok(());
+        };
+        let mut asked = BTreeSet::new();
+        let mut composed = BTreeSet::new();
+        for _ in 0..8 {
+            let answer = world.reconcile(|_| Mood::Ready);
+            asked.extend(answer.requirements.iter().flat_map(|all| all.resources.keys().cloned()));
+            let all = world::desired(&answer).into_values().map(Value::from);
+            let native = all.filter(|object| object["spec"].get("forProvider").is_none());
+            composed.extend(native.filter_map(|object| {
+                let name = object["metadata"]["name"].as_str()?;
+                Some((object["kind"].as_str()?.to_owned(), name.to_owned()))
+            }));
+        }
+        let uid = format!("-{}", &world.xr["metadata"]["uid"].as_str().unwrap()[..5]);
+        for (kind, name) in composed.iter().filter(|(_, name)| !name.ends_with(&uid)) {
+            let lookup = format!("{kind}/{namespace}/{name}");
+            prop_assert!(asked.contains(&lookup), "{lookup} is not among {asked:?}");
+        }
+    }
+}
+
 /// Whether eight characters of the uid make a name unique, even without the XR's name. No two XRs
 /// have the same uid.
 fn is_told_by_uid(name: &str, uid: &str) -> bool {

@@ -283,3 +283,40 @@ fn a_field_or_value_in_no_table_is_found() {
         [Addition::field("resources[].cause", 2), Addition::value("phase", "B", 2, Some("A"))];
     assert_eq!(missing(&earlier, &today, &table.each_ref()), ["resources[].gone got lost"]);
 }
+
+/// The documents and examples that users copy from.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = vec![root.join("README.md"), root.join("CHANGELOG.md")];
+    let mut folders = vec![root.join("docs"), root.join("examples"), root.join("namespaced")];
+    found.push(root.join("composition.yaml"));
+    while let Some(folder) = folders.pop() {
+        for file in files(&folder) {
+            match file.extension().and_then(|ending| ending.to_str()) {
+                _ if file.is_dir() => folders.push(file),
+                Some("md" | "yaml") => found.push(file),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// A copied Composition must carry all fields and limits.
+#[test]
+fn documents_name_the_newest_schema_revision() {
+    let mut count = 0;
+    for file in documents() {
+        let text = fs::read_to_string(&file).unwrap();
+        for (key, after) in text.match_indices("chemaRevision").map(|(at, key)| (key, &text[at..]))
+        {
+            let value = after[key.len()..].trim_start_matches(['`', ':', ' ']);
+            let value = value.strip_prefix("to ").unwrap_or(value);
+            let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+            let Ok(revision) = digits.parse::<u32>() else { continue };
+            count += 1;
+            assert_eq!(revision, SCHEMA_REVISION, "{}", file.display());
+        }
+    }
+    assert!(count > 10, "{count}");
+}

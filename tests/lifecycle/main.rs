@@ -294,7 +294,12 @@ fn wrong_lifecycle_is_rejected_at_its_field() {
         (json!({"ttl": "15d"}), "spec.lifecycle.ttl", "at most 14d"),
         (json!({"ttl": "never"}), "spec.lifecycle.ttl", "at most 14d"),
         (json!({"power": true}), "spec.lifecycle.power", "Running"),
-        (json!({"idle": {"after": "45m"}}), "spec.lifecycle.idle", "no value"),
+        (json!({"idle": {"after": "45m"}}), "spec.lifecycle.idle", "unknown field"),
+        (
+            json!({"ttl": "8h", "onExpiry": "Delete", "keepStoppedFor": "14d"}),
+            "spec.lifecycle.onExpiry",
+            "beside keepStoppedFor: 14d; allowed: Stop, or no keepStoppedFor, because Delete",
+        ),
     ] {
         for case in simulated::examples() {
             let mut world = case.world();
@@ -369,17 +374,44 @@ proptest! {
     }
 }
 
+/// A person moves an environment to an older Composition. Its end stays.
 #[test]
-fn older_schema_has_no_lifecycle() {
+fn environment_under_an_older_composition_keeps_its_end_and_warns() {
     for case in stoppable() {
         let mut environment = Environment::ready(case, json!({"ttl": "1h"}));
+        let name = environment.name();
         environment.input["schemaRevision"] = json!(2);
         environment.wait(2);
         let response = environment.call();
         let status = world::status(&response);
-        assert!(status["lifecycle"].is_null() && status["power"].is_null(), "{status}");
-        assert_eq!(condition(&response, "Expiring"), None);
+        assert!(status["lifecycle"].is_null() && status["power"].is_null(), "{name}: {status}");
+        let (state, reason, _) = condition(&response, "Expiring").expect(&name);
+        assert_eq!((state, reason), (2, "Expired"), "{name}");
+        let (state, reason, message) = condition(&response, "OutdatedComposition").expect(&name);
+        assert_eq!((state, reason), (2, "OldSchemaRevision"), "{name}");
+        assert!(message.starts_with("spec.lifecycle.ttl: has no effect, because"), "{message}");
+        assert!(message.contains("Set spec.pipeline[].input.schemaRevision to 3 in"), "{message}");
+        let warnings = |response: &RunFunctionResponse| {
+            let about = |one: &&function_sdk_rust::proto::v1::Result| {
+                one.reason.as_deref() == Some("OldSchemaRevision")
+            };
+            response.results.iter().filter(about).count()
+        };
+        assert_eq!(warnings(&response), 1, "{name}");
+        environment.world.apply(&response).unwrap();
+        assert_eq!(warnings(&environment.call()), 0, "{name}: warns once");
+        environment.settle();
+        environment.input["schemaRevision"] = SCHEMA_REVISION.into();
+        environment.settle();
+        assert_eq!(environment.status()["power"], "Stopped", "{name}: it was not started");
+        let (state, reason, _) =
+            condition(&environment.call(), "OutdatedComposition").map(owned).expect(&name);
+        assert_eq!((state, reason.as_str()), (3, "UpToDate"), "{name}");
     }
+}
+
+fn owned((state, reason, message): (i32, &str, &str)) -> (i32, String, String) {
+    (state, reason.to_owned(), message.to_owned())
 }
 
 /// The paths of the fields that differ between two objects.

@@ -34,7 +34,7 @@ const workspace = (over: Partial<Environment> & { stage?: Stage } = {}): Environ
     name: 'ada',
     namespace: 'team-vision',
     power: 'Running',
-    lifecycle: { expiresAt: AT },
+    lifecycle: { expiresAt: AT, onExpiry: 'Stop' },
     ...over,
   });
 
@@ -71,27 +71,30 @@ describe('the time that is left', () => {
 describe('the next end', () => {
   it('is the stop of a running environment', () => {
     expect(endOf(workspace())).toEqual({ at: AT, action: 'stops' });
-    const cannotStop = 'a virtual cluster cannot be stopped';
-    expect(endOf(workspace({ cannotStop }))).toEqual({ at: AT, action: 'expires' });
+    for (const onExpiry of ['Mark', undefined])
+      expect(endOf(workspace({ lifecycle: { expiresAt: AT, onExpiry } }))).toEqual({
+        at: AT,
+        action: 'expires',
+      });
   });
 
-  it('is the deletion of a stopped environment, and of one that is not stopped before', () => {
-    const lifecycle = { expiresAt: AT, deletesAt: LATER };
-    const end = { at: LATER, action: 'is deleted' };
+  it('is the deletion of a stopped environment', () => {
+    const lifecycle = { expiresAt: AT, deletesAt: LATER, onExpiry: 'Stop' };
     expect(endOf(workspace({ lifecycle }))).toEqual({ at: AT, action: 'stops' });
+    const end = { at: LATER, action: 'is deleted' };
     expect(endOf(workspace({ lifecycle, power: 'Stopped' }))).toEqual(end);
-    const same = { expiresAt: LATER, deletesAt: LATER };
-    expect(endOf(workspace({ lifecycle: same }))).toEqual(end);
   });
 
-  it('is the deletion of a running environment up to 30 minutes after its expiry', () => {
-    const deletes = (deletesAt: string, cannotStop?: string) =>
-      endOf(workspace({ lifecycle: { expiresAt: AT, deletesAt }, cannotStop }));
-    const delayed = '2026-01-01T18:30:00Z';
-    expect(deletes(delayed)).toEqual({ at: delayed, action: 'is deleted' });
-    expect(deletes('2026-01-01T18:30:01Z')).toEqual({ at: AT, action: 'stops' });
-    // The action was changed to a deletion long after the expiry.
-    expect(deletes(LATER, 'it is a vcluster')).toEqual({ at: LATER, action: 'is deleted' });
+  it('is the stop of an environment that is kept for a few minutes', () => {
+    const lifecycle = { expiresAt: AT, deletesAt: '2026-01-01T18:10:00Z', onExpiry: 'Stop' };
+    expect(endOf(workspace({ lifecycle }))).toEqual({ at: AT, action: 'stops' });
+  });
+
+  it('is the deletion of a running environment, although it is long after the expiry', () => {
+    for (const deletesAt of [AT, LATER]) {
+      const lifecycle = { expiresAt: AT, deletesAt, onExpiry: 'Delete' };
+      expect(endOf(workspace({ lifecycle }))).toEqual({ at: deletesAt, action: 'is deleted' });
+    }
   });
 
   it('is absent without a time to live, for older revisions and during a deletion', () => {

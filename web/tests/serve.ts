@@ -146,7 +146,13 @@ function lived(
   const end = ahead(25);
   change('ada', {
     price: gpu,
-    lifecycle: { expiresAt: end, maximum: '14d', ttlFrom: 'Claim', warnedAt: ago(5) },
+    lifecycle: {
+      expiresAt: end,
+      maximum: '14d',
+      onExpiry: 'Stop',
+      ttlFrom: 'Claim',
+      warnedAt: ago(5),
+    },
     expiring: {
       reason: 'Expiring',
       message: `ada is stopped at ${end}. To renew it, run: paved extend ada 4h`,
@@ -161,6 +167,7 @@ function lived(
     lifecycle: {
       expiresAt: ago(180),
       deletesAt: ahead(60 * 24 * 13),
+      onExpiry: 'Stop',
       maximum: '14d',
       stoppedAt: ago(180),
       stopReason: 'Expired',
@@ -168,14 +175,14 @@ function lived(
   });
   change('checkout', {
     price: { hourlyUSD: '0.188', stoppedHourlyUSD: '0.094' },
-    lifecycle: { expiresAt: ahead(60 * 24 * 4 + 90), ttlFrom: 'Settings' },
+    lifecycle: { expiresAt: ahead(60 * 24 * 4 + 90), onExpiry: 'Stop', ttlFrom: 'Settings' },
   });
   change('shop', { price: { hourlyUSD: '1.402', stoppedHourlyUSD: '0.134', asOf: '2026-01-01' } });
   change('inference', { price: { hourlyUSD: '4.8', stoppedHourlyUSD: '0' } });
   change('e2e-release', {
     cannotStop: 'a virtual cluster cannot be stopped',
     price: { hourlyUSD: '0.12' },
-    lifecycle: { expiresAt: ahead(100) },
+    lifecycle: { expiresAt: ahead(100), onExpiry: 'Stop' },
     expiring: {
       reason: 'Expiring',
       message:

@@ -19,7 +19,7 @@ function workspace(world: World, over: Partial<Environment> & { stage?: Stage } 
     namespace: 'team-vision',
     power: 'Running',
     price,
-    lifecycle: { expiresAt: ahead(25.5), maximum: '1d' },
+    lifecycle: { expiresAt: ahead(25.5), maximum: '1d', onExpiry: 'Stop' },
     expiring: { reason: 'Expiring', message: 'To renew it, run: paved extend ada 4h' },
     ...over,
   });
@@ -32,6 +32,7 @@ const stopped = (): Partial<Environment> => ({
   lifecycle: {
     expiresAt: ahead(-180),
     deletesAt: ahead(60 * 24 * 13 + 5),
+    onExpiry: 'Stop',
     stoppedAt: ahead(-180),
     stopReason: 'Expired',
   },
@@ -66,7 +67,7 @@ describe('a card', () => {
 
 describe('an end that has passed', () => {
   const WEEK = 60 * 24 * 7;
-  const ended = { expiring: undefined, lifecycle: { expiresAt: ahead(-WEEK) } };
+  const ended = { expiring: undefined, lifecycle: { expiresAt: ahead(-WEEK), onExpiry: 'Stop' } };
   const cannotStop = 'a virtual cluster cannot be stopped';
 
   it('is shown on cards as expired or due, and sorts first', async () => {
@@ -151,7 +152,7 @@ describe('an environment near its end', () => {
 
   it('has no end any more where Settings have no maximum', async () => {
     const world = new World();
-    workspace(world, { lifecycle: { expiresAt: ahead(25.5) } });
+    workspace(world, { lifecycle: { expiresAt: ahead(25.5), onExpiry: 'Stop' } });
     const { user } = open(ADA, world);
     await user.click(await screen.findByRole('button', { name: 'Extend' }));
     const dialog = await screen.findByRole('dialog', { name: 'Extend ada' });

@@ -195,6 +195,45 @@ mod tests {
         }
     }
 
+    /// Build scripts and tests run with all rights of their job.
+    #[test]
+    fn job_with_an_identity_compiles_nothing() {
+        let compiles = ["cargo ", "rustc", "setup-go", "go build", "npm ", "make ", ".ci/run"];
+        let mut found = 0;
+        for (file, text) in workflows() {
+            let jobs = regex_lite::Regex::new(r"(?m)^  [a-z-]+:$").unwrap();
+            for job in jobs.split(&text).filter(|job| job.contains("id-token: write")) {
+                let compiler = compiles.iter().find(|compiler| job.contains(**compiler));
+                assert_eq!(compiler, None, "{file}:{job}");
+                found += 1;
+            }
+        }
+        assert_eq!(found, 1);
+    }
+
+    /// Another workflow, branch or repository must not match.
+    #[test]
+    fn documented_signer_is_the_workflow_of_a_release() {
+        let file = workspace::root().join("docs/how-to/verify-a-release.md");
+        let text = fs::read_to_string(file).unwrap();
+        let pattern = text.lines().find_map(|line| line.trim().strip_prefix("subjectRegExp: "));
+        let pattern = regex_lite::Regex::new(pattern.unwrap()).unwrap();
+        let start = "https://github.com/paved-road/paved-road/.github/workflows/release.yaml@";
+        for (signer, is_ours) in [
+            (format!("{start}refs/tags/v0.2.0"), true),
+            (format!("{start}refs/tags/v1.10.2-rc.1"), true),
+            (format!("{start}refs/heads/main"), false),
+            (format!("{start}refs/tags/v0.2.0/../../heads/main"), false),
+            (format!("{start}refs/tags/vnext"), false),
+            (format!("evil-{start}refs/tags/v0.2.0"), false),
+            (format!("{start}refs/tags/v0.2.0").replace("github.com", "github-com"), false),
+            (format!("{start}refs/tags/v0.2.0").replace("workflows/", "workflows/x/"), false),
+            (format!("{start}refs/tags/v0.2.0").replace("release.", "pre-release."), false),
+        ] {
+            assert_eq!(pattern.is_match(&signer), is_ours, "{signer}");
+        }
+    }
+
     #[test]
     fn workflow_of_changes_has_the_toolchain_of_the_repository() {
         let read = |file: &str| fs::read_to_string(workspace::root().join(file)).unwrap();

@@ -2,6 +2,7 @@
 //! Crossplane that several crates need, and helpers for JSON values.
 
 pub mod api_version;
+pub mod command;
 pub mod conditions;
 pub mod json;
 pub mod names;

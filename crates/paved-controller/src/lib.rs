@@ -10,6 +10,8 @@ mod clock;
 mod expiry;
 mod failure;
 mod flags;
+#[cfg(test)]
+mod histories;
 mod lease;
 mod limit;
 mod limits;

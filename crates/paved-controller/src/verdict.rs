@@ -9,7 +9,7 @@ use function_paved_road::check::{self, Fields};
 use function_paved_road::compose::LifecycleStatus;
 use function_paved_road::error::Error;
 use function_paved_road::lifecycle::{
-    Lifecycle, LifecycleSettings, Note, OnExpiry, Plan, Requests, Situation, leaves_resources,
+    Age, Lifecycle, LifecycleSettings, Note, OnExpiry, Plan, Requests, Situation, leaves_resources,
 };
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -199,10 +199,14 @@ impl Facts<'_> {
         wishes.check(path, maximum, Some(note), cannot_stop, leaves_resources, &mut fields);
         // The function plans with its note then. The user may want a later end.
         fields.verdict(Error::InvalidSpec).map_err(|_| Hold::Unreadable)?;
-        let requests = Requests::read(|name| annotation(source, name), self.now);
+        let age =
+            Age { created, is_claimed: self.composite.data.pointer("/spec/claimRef").is_some() };
+        let requests =
+            Requests::read(|name| annotation(source, name), self.now).within(age, Some(note));
         let plan = Plan::new(&Situation {
             now: self.now,
             created,
+            written: None,
             exists: true,
             wishes: Some(&wishes),
             settings: Some(self.settings),

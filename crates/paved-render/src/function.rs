@@ -3,6 +3,7 @@
 use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
 use function_paved_road::diagnosis::Code;
 use function_paved_road::function::{CONDITION, Outside, run};
+use function_paved_road::reason::Reason;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -74,6 +75,21 @@ pub fn no_key(kind: &str, spec: &Value) -> Option<&'static str> {
     let keys = spec["parameters"]["sshPublicKeys"].as_array();
     let is_workspace = kind.trim_end_matches("Claim") == "GpuDevWorkspace";
     (is_workspace && keys.is_none_or(Vec::is_empty)).then_some(NO_KEY)
+}
+
+/// The function's warnings about fields and requests in a document that have no effect.
+pub fn warnings_about_fields(response: &RunFunctionResponse) -> impl Iterator<Item = String> {
+    let about = [Reason::NoEffect, Reason::RequestIgnored].map(|reason| reason.to_string());
+    let results = response.results.iter();
+    let warnings = results.filter(move |result| about.iter().any(|one| one == result.reason()));
+    warnings.map(|result| result.message.clone())
+}
+
+/// The function's warnings about a Composition that is older than the document needs.
+pub fn warnings_about_revision(response: &RunFunctionResponse) -> impl Iterator<Item = String> {
+    let old = Reason::OldSchemaRevision.to_string();
+    let results = response.results.iter().filter(move |result| result.reason() == old);
+    results.map(|result| result.message.clone())
 }
 
 /// Whether the function rejects the Settings, which belong to the platform team.

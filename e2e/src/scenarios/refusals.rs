@@ -1,12 +1,14 @@
 //! Invalid specs are rejected with a message that names the field, and existing resources stay.
 
 use anyhow::{Result, ensure};
+use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::in_each_flavour;
 use crate::environment::{Desired, Environment};
+use crate::eventually::eventually;
 use crate::examples;
 use crate::fixture::{AddOns, Fixture};
 
@@ -47,6 +49,37 @@ pub(super) async fn api_server_rejects_invalid_specs(fixture: Fixture) -> Result
         }
     }
     Ok(())
+}
+
+/// Crossplane would apply the backend's Service over a Service of its name, and delete it with the
+/// environment.
+pub(super) async fn object_of_another_owner_stays_as_it_is(fixture: Fixture) -> Result<()> {
+    let api = "unified-environment";
+    let change = examples::beside(api, Flavour::Namespaced);
+    let environment = fixture.example(api, Flavour::Namespaced, change)?;
+    let name = environment.name();
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": name, "namespace": fixture.namespace},
+        "spec": {"selector": {"app": "shop"}, "ports": [{"port": 80}]},
+    });
+    fixture.objects.apply(&foreign).await?;
+    let stored = || fixture.objects.get("v1", "Service", &fixture.namespace, name);
+    let before = stored().await?;
+    environment.apply().await?;
+    let message = environment.provisioned("ObjectExists").await?;
+    let expected = format!("Service {name} exists in namespace {}", fixture.namespace);
+    ensure!(message.contains(&expected), "the condition does not name the Service: {message}");
+    ensure!(stored().await? == before, "the Service was changed");
+    let composed = environment.composed().await?;
+    ensure!(composed.is_empty(), "resources are composed: {composed:?}");
+    fixture.objects.delete(&foreign).await?;
+    environment.touch().await?;
+    eventually("the Service is composed", async || {
+        Ok(environment.slot("backend-service").await.ok())
+    })
+    .await
+    .map(drop)
 }
 
 /// Changes that are not allowed, with the API server's messages.

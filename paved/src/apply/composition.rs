@@ -18,6 +18,7 @@ use crate::cli::Apply;
 use crate::failure::Failure;
 use crate::files::Inputs;
 use crate::prepare::{self, Sources, settings};
+use crate::style::harmless_name;
 
 /// The source of the Composition and the Settings of an environment.
 pub(super) enum Source {
@@ -29,8 +30,15 @@ pub(super) enum Source {
     Foreign(String),
 }
 
-/// The function's rejection, and its notes for the user.
-type Rejection = (Vec<String>, Vec<String>);
+/// The function's opinion about an environment.
+#[derive(Default)]
+struct Opinion {
+    /// Its reasons for a rejection.
+    refusals: Vec<String>,
+    /// Fields without effect.
+    warnings: Vec<String>,
+    advice: Vec<String>,
+}
 
 impl Source {
     /// Finds the source of each step: the named files, or else the cluster. A source that cannot be
@@ -97,27 +105,30 @@ impl Source {
         Ok(stored.among(composite, pipeline, step.what()))
     }
 
-    /// Returns the function's rejections of the environment in the state `object`, and its notes
-    /// for the user. Existing resources are not considered.
-    fn refusals(
+    /// Returns the function's opinion about the environment in the state `object`. Existing resources
+    /// are not considered.
+    fn opinion(
         &self,
         step: &Step,
         object: &DynamicObject,
         console: &mut Console<'_>,
-    ) -> Result<Rejection, Failure> {
+    ) -> Result<Opinion, Failure> {
         let subject = self.subject(step, object, &Observed::default(), console)?;
         let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
             .map_err(|why| prepare::rejected(subject.fatal(why), console))?;
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
-            return Ok(Rejection::default());
+            return Ok(Opinion::default());
         }
         let advice = match self {
             Self::Unknown(_) => Vec::new(),
             _ => function::advice(&subject.world, &subject.step.input, &response),
         };
+        let warnings = function::warnings_about_revision(&response)
+            .chain(function::warnings_about_fields(&response))
+            .collect();
         let fatal =
             response.results.into_iter().filter(|result| result.severity() == Severity::Fatal);
-        Ok((fatal.map(|result| result.message).collect(), advice))
+        Ok(Opinion { refusals: fatal.map(|result| result.message).collect(), warnings, advice })
     }
 }
 
@@ -130,12 +141,12 @@ pub(super) fn check(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let Some(rehearsed) = &step.rehearsed else { return Ok(()) };
-    let asked = source.refusals(step, rehearsed, console).and_then(|after| {
+    let asked = source.opinion(step, rehearsed, console).and_then(|after| {
         let before =
-            step.live.as_ref().map(|live| source.refusals(step, live, console)).transpose()?;
+            step.live.as_ref().map(|live| source.opinion(step, live, console)).transpose()?;
         Ok((before.unwrap_or_default(), after))
     });
-    let ((before, _), (after, advice)) = match asked {
+    let (before, after) = match asked {
         Ok(asked) => asked,
         Err(Failure::Output(error)) => return Err(Failure::Output(error)),
         Err(why) => {
@@ -144,7 +155,12 @@ pub(super) fn check(
             return Ok(());
         }
     };
-    let new: Vec<String> = after.into_iter().filter(|refusal| !before.contains(refusal)).collect();
+    let Opinion { refusals, warnings, advice } = after;
+    let new: Vec<String> =
+        refusals.into_iter().filter(|refusal| !before.refusals.contains(refusal)).collect();
+    for warning in warnings {
+        writeln!(console.err, "warning: {}: {}", step.title(), harmless_name(&warning))?;
+    }
     for advice in advice.iter().filter(|_| new.is_empty()) {
         writeln!(console.err, "note: {}: {advice}", step.title())?;
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use function_paved_road::lifecycle::REQUESTS;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Kind, Kinds};
@@ -30,12 +31,24 @@ pub(super) struct Step {
     pub(super) rehearsed: Option<DynamicObject>,
     /// The estimated price, if it is known.
     pub(super) price: Option<Price>,
+    /// The requests that were removed from the document.
+    pub(super) dropped: Vec<&'static str>,
 }
 
 impl Step {
     /// Kind, namespace and name.
     pub(super) fn title(&self) -> String {
         format!("{} {}/{}", self.kind.name(), self.namespace, self.name)
+    }
+
+    /// Removes the requests of another environment from a document that creates one: a renewal, a
+    /// stop or a start in a copied file.
+    pub(super) fn drop_requests(&mut self) {
+        let annotations = self.object.pointer_mut("/metadata/annotations");
+        let annotations = annotations.and_then(Value::as_object_mut);
+        let Some(annotations) = annotations.filter(|_| self.live.is_none()) else { return };
+        let found = REQUESTS.into_iter().filter(|name| annotations.remove(*name).is_some());
+        self.dropped.extend(found);
     }
 
     /// The title, after the document's file.
@@ -165,6 +178,7 @@ fn step(
         live: None,
         rehearsed: None,
         price: None,
+        dropped: Vec::new(),
     })
 }
 
@@ -215,6 +229,22 @@ mod tests {
         let object = planned(&claim(), None).unwrap().object;
         assert_eq!(object["metadata"], json!({"name": "ada", "namespace": "default"}));
         assert!(object.get("status").is_none());
+    }
+
+    #[test]
+    fn requests_in_a_copied_file_are_dropped_at_the_creation() {
+        let mut copy = claim();
+        copy["metadata"]["annotations"] = json!({"team": "vision",
+            REQUESTS[0]: "2026-11-20T08:00:00Z", REQUESTS[1]: "4w",
+            REQUESTS[2]: "2026-11-20T08:00:00Z", REQUESTS[3]: "2026-11-20T08:00:00Z"});
+        let mut created = planned(&copy, None).unwrap();
+        created.drop_requests();
+        assert_eq!(created.object["metadata"]["annotations"], json!({"team": "vision"}));
+        assert_eq!(created.dropped, REQUESTS);
+        let mut existing = planned(&copy, None).unwrap();
+        existing.live = Some(serde_json::from_value(claim()).unwrap());
+        existing.drop_requests();
+        assert_eq!(existing.object["metadata"]["annotations"].as_object().unwrap().len(), 5);
     }
 
     #[test]

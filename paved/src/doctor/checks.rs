@@ -12,7 +12,7 @@ use super::packages::{self, Needed};
 use super::snapshot::{ClusterSnapshot, ListResult};
 use super::{
     apps, clusters, compositions, crossplane, paused, provider_configs, references, required_kinds,
-    settings, tracked,
+    revisions, settings, tracked,
 };
 
 /// All checks of a cluster, in the order of the installation.
@@ -37,6 +37,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all.extend(definitions(snapshot));
     all.extend(references::check(snapshot));
     all.extend(settings::check(snapshot));
+    all.extend(revisions::check(snapshot));
     all.extend(clusters::check(snapshot));
     all.extend(apps::check(snapshot));
     all.extend(paused::check(snapshot));

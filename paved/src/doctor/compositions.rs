@@ -24,6 +24,11 @@ impl UsedComposition<'_> {
         self.input["settingsFrom"]["name"].as_str()
     }
 
+    /// The schema revision of the Composition. Default: the first.
+    pub(super) fn revision(&self) -> u64 {
+        self.input["schemaRevision"].as_u64().unwrap_or(1)
+    }
+
     /// The effective Settings: the EnvironmentConfig's over the input's. `None` if the caller
     /// cannot read the EnvironmentConfig.
     pub(super) fn settings(&self, configs: &ListResult) -> Option<Value> {

@@ -13,9 +13,6 @@ use super::crossplane::is_available;
 use super::objects::{is_ours, name};
 use super::snapshot::{ClusterSnapshot, ListResult};
 
-/// The first schema revision with Compositions that let Crossplane look up Namespaces.
-const LOOKS_UP_SINCE: u64 = 2;
-
 /// The checks of policies and rights, one line each.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     policies(snapshot).into_iter().chain(rights(snapshot)).collect()
@@ -180,13 +177,11 @@ fn rights(snapshot: &ClusterSnapshot) -> Option<Check> {
 }
 
 fn looks_up_namespaces(used: &UsedComposition<'_>) -> bool {
-    let makes_namespaces = match used.api.info().name {
+    match used.api.info().name {
         "virtual-environment" => true,
         "unified-environment" => used.flavour == Flavour::Claims,
         _ => false,
-    };
-    makes_namespaces
-        && used.input["schemaRevision"].as_u64().is_some_and(|revision| revision >= LOOKS_UP_SINCE)
+    }
 }
 
 fn may_look_up_namespaces(role: &DynamicObject) -> bool {
@@ -213,15 +208,14 @@ mod tests {
 
     const GROUP: &str = "dev.example.org";
 
-    /// A cluster with the claims API of virtual environments and a Composition of this schema
-    /// revision.
-    fn claims(revision: u64) -> ClusterSnapshot {
+    /// A cluster with the claims API of virtual environments and its Composition.
+    fn claims() -> ClusterSnapshot {
         let definition = json!({"metadata": {"name": "x"}, "spec": {"group": GROUP,
             "names": {"kind": "XEnvironment", "plural": "xenvironments"},
             "claimNames": {"kind": "Environment", "plural": "environments", "categories": ["paved"]}}});
         let composition = json!({"metadata": {"name": "x"}, "spec": {
             "compositeTypeRef": {"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "XEnvironment"},
-            "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings", "schemaRevision": revision}}]}});
+            "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings"}}]}});
         ClusterSnapshot {
             definitions: objects(&[definition]),
             compositions: objects(&[composition]),
@@ -238,7 +232,7 @@ mod tests {
         ClusterSnapshot {
             policies: of("ValidatingAdmissionPolicy"),
             bindings: of("ValidatingAdmissionPolicyBinding"),
-            ..claims(1)
+            ..claims()
         }
     }
 
@@ -333,15 +327,14 @@ mod tests {
             objects(&[json!({"metadata": {"name": "x"},
                 "rules": [{"apiGroups": [""], "resources": ["namespaces"], "verbs": verbs}]})])
         };
-        let mark = |revision: u64, roles: ListResult| {
-            rights(&ClusterSnapshot { roles, ..claims(revision) }).map(|check| check.mark)
+        let mark = |roles: ListResult| {
+            rights(&ClusterSnapshot { roles, ..claims() }).map(|check| check.mark)
         };
-        assert_eq!(mark(2, role(json!(["get", "list", "watch"]))), Some(Mark::Good));
-        assert_eq!(mark(2, role(json!(["*"]))), Some(Mark::Good));
-        assert_eq!(mark(2, role(json!(["get"]))), Some(Mark::Bad));
-        assert_eq!(mark(2, objects(&[])), Some(Mark::Bad));
-        assert_eq!(mark(2, ListResult::Hidden), Some(Mark::Busy));
-        assert_eq!(mark(1, objects(&[])), None);
+        assert_eq!(mark(role(json!(["get", "list", "watch"]))), Some(Mark::Good));
+        assert_eq!(mark(role(json!(["*"]))), Some(Mark::Good));
+        assert_eq!(mark(role(json!(["get"]))), Some(Mark::Bad));
+        assert_eq!(mark(objects(&[])), Some(Mark::Bad));
+        assert_eq!(mark(ListResult::Hidden), Some(Mark::Busy));
         // A GPU workspace creates no namespace.
         assert_eq!(rights(&ClusterSnapshot { roles: objects(&[]), ..snapshot() }), None);
     }

@@ -25,8 +25,12 @@ pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
                 .map(|advice| Check::open(what, harmless(advice))),
         }
     });
+    let required = |used: &&UsedComposition<'_>| used.input["settingsFrom"]["optional"] != true;
+    let required: BTreeSet<&str> =
+        used.iter().filter(required).filter_map(UsedComposition::named).collect();
     let named: BTreeSet<&str> = used.iter().filter_map(UsedComposition::named).collect();
-    own.chain(named.into_iter().map(|name| config(name, &snapshot.configs))).collect()
+    let config = |name| config(name, &snapshot.configs, required.contains(name));
+    own.chain(named.into_iter().map(config)).collect()
 }
 
 /// The remediation for invalid Settings.
@@ -34,17 +38,24 @@ const HELPS: &str = "every environment is rejected until Settings are corrected.
                      validate FILE` to \
      find the line";
 
-fn config(named: &str, configs: &ListResult) -> Check {
+fn config(named: &str, configs: &ListResult, is_required: bool) -> Check {
     let what = format!("Settings {named}");
     let ListResult::All(configs) = configs else { return configs.unread(what) };
-    match configs.iter().find(|one| name(one) == named) {
-        Some(config) => match wrong(&violations(&config.data["data"])) {
+    let config = configs.iter().find(|one| name(one) == named);
+    match config.map(|config| &config.data["data"]).filter(|data| data.is_object()) {
+        Some(data) => match wrong(&violations(data)) {
             Some(found) => Check::bad(what, found, HELPS),
-            None => match placeholder::find_in_settings(&config.data["data"]).first() {
+            None => match placeholder::find_in_settings(data).first() {
                 Some(advice) => Check::open(what, harmless(advice)),
                 None => Check::good(what, "EnvironmentConfig"),
             },
         },
+        None if is_required => Check::bad(
+            what,
+            "the EnvironmentConfig does not exist or has no data, so new environments are rejected",
+            "create it, or set settingsFrom.optional to true in the Compositions if the platform \
+             has no limits",
+        ),
         None => Check::open(
             what,
             "the EnvironmentConfig does not exist, so only the input of the Composition applies",
@@ -81,6 +92,21 @@ mod tests {
             "{}",
             checks[0].found
         );
+    }
+
+    #[test]
+    fn missing_environment_config_is_red_unless_it_is_optional() {
+        for configs in [json!([]), json!([{"metadata": {"name": "paved-road"}}])] {
+            let mut snapshot = snapshot();
+            snapshot.configs = objects(configs.as_array().unwrap());
+            let checks = check(&snapshot);
+            assert_eq!((checks.len(), checks[0].mark), (1, Mark::Bad), "{configs}");
+            assert!(checks[0].found.contains("new environments are rejected"), "{configs}");
+            let ListResult::All(compositions) = &mut snapshot.compositions else { panic!() };
+            let input = &mut compositions[0].data["spec"]["pipeline"][0]["input"];
+            input["settingsFrom"]["optional"] = json!(true);
+            assert_eq!(check(&snapshot)[0].mark, Mark::Busy, "{configs}");
+        }
     }
 
     #[test]

@@ -63,17 +63,11 @@ impl Target {
         manifests::api_version(&self.group)
     }
 
-    /// The schema of `spec` for users, without Crossplane's own fields, and without
-    /// `lifecycle.idle`. No API supports `lifecycle.idle` yet, so a claim with it is not valid.
+    /// The schema of `spec` for users, without Crossplane's own fields.
     pub(super) fn spec(&self) -> Value {
         let xrd = manifests::xrd(self.api, self.flavour, &self.group);
         let schema = &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        let mut spec = schema["properties"]["spec"].clone();
-        let lifecycle = spec.pointer_mut("/properties/lifecycle/properties");
-        if let Some(fields) = lifecycle.and_then(Value::as_object_mut) {
-            fields.remove("idle");
-        }
-        spec
+        schema["properties"]["spec"].clone()
     }
 }
 

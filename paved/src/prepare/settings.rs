@@ -50,6 +50,10 @@ pub(crate) fn find(
             lay_over(&mut step, settings, file)?;
         }
     }
+    if built_in_only {
+        // Only the platform team's Composition says whether its Settings are required.
+        step.allow_missing_settings();
+    }
     Ok(step)
 }
 

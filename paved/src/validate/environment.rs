@@ -1,7 +1,9 @@
 //! Errors in a claim or an XR: the API server's and the function's.
 
 use function_paved_road::apis::Flavour;
-use function_sdk_rust::proto::v1::Severity;
+use function_paved_road::lifecycle::REQUESTS;
+use function_paved_road::reason::Reason;
+use function_sdk_rust::proto::v1::{Result as FunctionResult, Severity};
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use paved_render::redact::fatal_violation;
@@ -56,6 +58,15 @@ impl Check<'_> {
         if let Some(ignored) = stored.target.ignored_namespace(self.value) {
             notes.push(format!("{}: {ignored}", title(self.value)));
         }
+        for request in requests(self.value) {
+            let warning = format!(
+                "warning: {}: metadata.annotations[{request}]: found a request about an existing \
+                 environment. A new environment does not obey it, and paved apply does not send \
+                 it. Remove the annotation from the file",
+                title(self.value)
+            );
+            tell(warning, notes);
+        }
         let known = std::mem::take(&mut stored.violations);
         if !known.is_empty() && stored.object["spec"].is_object() {
             stored.make_readable();
@@ -95,6 +106,7 @@ impl Check<'_> {
             // Valid Settings reveal the other errors.
             step.input = pipeline_step::Step::example(&stored.target)?.input;
         }
+        step.allow_missing_settings();
         let subject = stored.among(around, step, title(self.value));
         let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now())
         {
@@ -115,9 +127,22 @@ impl Check<'_> {
         for warning in regions::in_spec(kind, &composite["spec"]) {
             tell(format!("{}: {warning}", title(self.value)), notes);
         }
-        let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
-        Ok(fatal.map(|result| fatal_violation(&result.message)).collect())
+        for warning in function::warnings_about_fields(&response) {
+            tell(format!("warning: {}: {}", title(self.value), harmless(&warning)), notes);
+        }
+        let is_wrong = |result: &&FunctionResult| {
+            result.severity() == Severity::Fatal
+                || result.reason() == Reason::OldSchemaRevision.to_string()
+        };
+        let wrong = response.results.iter().filter(is_wrong);
+        Ok(wrong.map(|result| fatal_violation(&result.message)).collect())
     }
+}
+
+/// The requests in the annotations of a document.
+fn requests(document: &Value) -> impl Iterator<Item = &'static str> {
+    let annotations = &document["metadata"]["annotations"];
+    REQUESTS.into_iter().filter(|name| !annotations[*name].is_null())
 }
 
 /// A company may have our kinds in its own group. Only a Composition for the group can show this.

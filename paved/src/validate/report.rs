@@ -102,8 +102,8 @@ impl Report {
                     all
                 }
                 DocumentClass::Settings(part) => {
-                    let regions = settings::regions(document, part);
-                    self.notes.extend(regions.into_iter().map(|told| format!("{name}: {told}")));
+                    let warnings = settings::warnings(document, part);
+                    self.notes.extend(warnings.into_iter().map(|told| format!("{name}: {told}")));
                     settings::check(index, &source, document, part)
                 }
                 DocumentClass::Environment => {

@@ -37,11 +37,6 @@ pub(super) fn check(
     violations.into_iter().map(placed).collect()
 }
 
-/// Warnings about unknown regions in the Settings of a document.
-pub(super) fn regions(document: &Located, part: SettingsLocation) -> Vec<String> {
-    regions::in_settings(body(document, part).1)
-}
-
 /// The path of the Settings in a document, and the Settings.
 fn body(document: &Located, part: SettingsLocation) -> (String, &Value) {
     match part {
@@ -52,6 +47,17 @@ fn body(document: &Located, part: SettingsLocation) -> (String, &Value) {
             &document.value["spec"]["pipeline"][step]["input"],
         ),
     }
+}
+
+/// Warnings about unknown regions, and about fields without effect, in the Settings of a document.
+pub(super) fn warnings(document: &Located, part: SettingsLocation) -> Vec<String> {
+    let (_, body) = body(document, part);
+    let mut warnings = regions::in_settings(body);
+    if let Value::Object(body) = body {
+        let without_effect = apis::settings_without_effect(body.clone());
+        warnings.extend(without_effect.into_iter().map(|field| format!("warning: {field}")));
+    }
+    warnings
 }
 
 /// Errors in an EnvironmentConfig around its data.

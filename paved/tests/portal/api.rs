@@ -595,7 +595,7 @@ async fn preview_names_the_wrong_field_of_a_lifecycle() {
         ("ttl", json!("0s"), "found \"0s\"; ", "a whole number with a unit"),
         ("ttl", json!("never"), "found \"never\"; ", "at most 14d, the maximum in Settings"),
         ("power", json!(true), "found true; ", "YAML reads on, off, yes and no as booleans"),
-        ("idle", json!({"after": "45m"}), "found \"45m\"; ", "no value"),
+        ("idle", json!({"after": "45m"}), "unknown field", "ttl"),
     ] {
         let mut wrong = pool("spare");
         wrong["spec"]["lifecycle"] = json!({field: value});
@@ -677,6 +677,34 @@ async fn preview_of_a_change_accepts_earlier_faults() {
     let fields: Vec<&Value> =
         refused["errors"].as_array().unwrap().iter().map(|one| &one["field"]).collect();
     assert_eq!(fields, ["spec.other"], "{refused}");
+}
+
+/// A new environment is rejected if its Composition is older than the platform requires. One that
+/// runs may be changed.
+#[tokio::test]
+async fn preview_tells_a_running_environment_from_a_new_one() {
+    let (cluster, portal) = both().await;
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let mut composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    let input = &mut composition["spec"]["pipeline"][0]["input"];
+    input["schemaRevision"] = json!(2);
+    input["minimumSchemaRevision"] = json!(3);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let refused = portal.json("POST", "ada", "/api/v1/preview", &pool("spare")).await;
+    assert_eq!(refused.status, 422, "{:?}", refused.body);
+    assert!(refused.json().to_string().contains("minimumSchemaRevision"), "{:?}", refused.body);
+    let mut running = pool("spare");
+    running["status"] = json!({"resources": [{"slot": "deployment", "kind": "Deployment"}]});
+    cluster.put(&at("stockpools", "team-vision", "spare"), running);
+    let mut changed = pool("spare");
+    changed["spec"]["replicas"] = json!(7);
+    let path = "/api/v1/environments/team-vision/stockpools/spare";
+    let told = portal.json("POST", "ada", &format!("{path}/preview"), &changed).await;
+    assert_eq!(told.status, 200, "{:?}", told.body);
+    let told = told.json();
+    assert_eq!(told["changes"][0]["slot"], "deployment", "{told}");
+    assert!(told["notes"].to_string().contains("schemaRevision 2"), "{told}");
 }
 
 #[tokio::test]

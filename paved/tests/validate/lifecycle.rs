@@ -12,7 +12,7 @@ const SPAN: &str = "allowed: a whole number with a unit (s, m, h, d or w), for e
 const POWER: &str = "allowed: \"Running\", \"Stopped\"";
 
 /// A line of YAML, its field, the found value, and the allowed ones.
-const WRONG: [(&str, &str, &str, &str); 12] = [
+const WRONG: [(&str, &str, &str, &str); 11] = [
     ("ttl: 8", "spec.lifecycle.ttl", "8", SPAN),
     ("ttl: -1h", "spec.lifecycle.ttl", "\"-1h\"", SPAN),
     ("ttl: 0s", "spec.lifecycle.ttl", "\"0s\"", SPAN),
@@ -29,7 +29,6 @@ const WRONG: [(&str, &str, &str, &str); 12] = [
     ("onExpiry: Keep", "spec.lifecycle.onExpiry", "\"Keep\"", "allowed: \"Stop\", \"Delete\""),
     ("power: on", "spec.lifecycle.power", "on", POWER),
     ("power: off", "spec.lifecycle.power", "off", POWER),
-    ("idle: {after: 45m}", "spec.lifecycle.idle", "\"45m\"", "allowed: no value"),
 ];
 
 /// The folder of each example, and its section in Settings.
@@ -110,4 +109,87 @@ fn stop_of_a_virtual_cluster_is_rejected_with_the_reason() {
                       cluster cannot be stopped";
         assert!(told.contains(reason), "{command}: {told}");
     }
+}
+
+/// The output of a command for a GPU workspace with this lifecycle, under a Composition of an older
+/// schema revision.
+fn under_revision(revision: &str, lifecycle: &str, command: &[&str]) -> (u8, String) {
+    let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
+    let claim = claim.replacen("\nspec:\n", &format!("\nspec:\n  lifecycle: {{{lifecycle}}}\n"), 1);
+    let composition = std::fs::read_to_string(example("gpu-workspace/composition.yaml")).unwrap();
+    let composition = composition.replacen("      schemaRevision: 3\n", revision, 1);
+    let folder = folder(&[("claim.yaml", &claim), ("own.yaml", &composition)]);
+    let (claim, own) = (within(&folder, "claim.yaml"), within(&folder, "own.yaml"));
+    let run = paved(&[command, &[&claim, "--composition", &own]].concat());
+    (run.code, format!("{}{}", run.out, run.err).replace('\n', " "))
+}
+
+#[test]
+fn lifecycle_that_the_composition_cannot_carry_is_reported_by_each_command() {
+    for revision in ["", "      schemaRevision: 1\n", "      schemaRevision: 2\n"] {
+        let (code, told) = under_revision(revision, "ttl: 8h, onExpiry: Delete", &["validate"]);
+        assert_ne!(code, 0, "{told}");
+        for field in ["spec.lifecycle.ttl", "spec.lifecycle.onExpiry"] {
+            let words = format!("{field}: has no effect, because");
+            assert!(told.contains(&words), "{revision} {field}: {told}");
+        }
+        assert!(told.contains("Set spec.pipeline[].input.schemaRevision to 3"), "{told}");
+        let (code, told) = under_revision(revision, "ttl: 8h", &["preview", "-o", "tree"]);
+        assert_eq!(code, 0, "{told}");
+        assert!(told.contains("warning: spec.lifecycle.ttl: has no effect"), "{told}");
+    }
+    let newest = "      schemaRevision: 3\n";
+    let (code, told) = under_revision(newest, "ttl: 8h, onExpiry: Delete", &["validate"]);
+    assert_eq!(code, 0, "{told}");
+}
+
+#[test]
+fn field_without_effect_and_request_in_a_file_are_warnings() {
+    for (lifecycle, field) in [
+        ("keepStoppedFor: 7d", "spec.lifecycle.keepStoppedFor"),
+        ("onExpiry: Delete", "spec.lifecycle.onExpiry"),
+        ("ttl: never, onExpiry: Stop", "spec.lifecycle.onExpiry"),
+    ] {
+        let newest = "      schemaRevision: 3\n";
+        for command in [&["validate"][..], &["preview", "-o", "tree"][..]] {
+            let (code, told) = under_revision(newest, lifecycle, command);
+            assert_eq!(code, 0, "{told}");
+            assert!(told.contains(&format!("{field}: found")), "{lifecycle}: {told}");
+            assert!(told.contains("warning"), "{lifecycle}: {told}");
+        }
+    }
+    let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
+    let request = "\nmetadata:\n  annotations: {paved-road.fn.crossplane.io/stopped-at: x}\n";
+    let claim = claim.replacen("\nmetadata:\n", request, 1);
+    let folder = folder(&[("claim.yaml", &claim)]);
+    let run = paved(&["validate", &within(&folder, "claim.yaml")]);
+    assert_eq!(run.code, 0, "{}", run.told());
+    assert!(run.err.contains("paved-road.fn.crossplane.io/stopped-at"), "{}", run.told());
+}
+
+#[test]
+fn settings_with_a_deletion_and_a_retention_are_rejected() {
+    let body = |lifecycle: &str| {
+        format!(
+            "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\n\
+             unifiedEnvironment: {{lifecycle: {{{lifecycle}}}}}\n"
+        )
+    };
+    let validate = |lifecycle: &str| {
+        let folder = folder(&[("settings.yaml", &body(lifecycle))]);
+        paved(&["validate", &within(&folder, "settings.yaml")])
+    };
+    let run = validate("ttl: 8h, onExpiry: Delete, keepStoppedFor: 30d");
+    assert_eq!(run.code, 3, "{}", run.told());
+    assert!(run.err.contains("allowed: Stop, or no keepStoppedFor"), "{}", run.told());
+    let run = validate("keepStoppedFor: 30d");
+    assert_eq!(run.code, 0, "{}", run.told());
+    assert!(run.err.contains("unifiedEnvironment.lifecycle.keepStoppedFor"), "{}", run.told());
+    let folder = folder(&[(
+        "settings.yaml",
+        "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\nminimumSchemaRevision: 99\n",
+    )]);
+    let run = paved(&["validate", &within(&folder, "settings.yaml")]);
+    assert_eq!(run.code, 3, "{}", run.told());
+    assert!(run.err.contains("found 99; allowed: 1 to 3"), "{}", run.told());
 }

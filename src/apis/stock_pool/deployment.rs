@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{StockPool, StockPoolSettings};
-use crate::compose::Composition;
+use crate::compose::{Composition, label};
 use crate::error::Error;
 
 /// The only slot.
@@ -20,7 +20,8 @@ impl StockPool {
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
         let (name, namespace) = cx.xr.asked_as("a stock pool")?;
-        let deployment = self.manifest(settings, name, namespace);
+        let own = label(&["pool", name, &cx.xr.uid5()]);
+        let deployment = self.manifest(settings, name, &own, namespace);
         cx.object(SLOT, deployment)
             .updatable(&[
                 "metadata.labels",
@@ -42,7 +43,15 @@ impl StockPool {
             .add()
     }
 
-    fn manifest(&self, settings: &StockPoolSettings, name: &str, namespace: &str) -> Value {
+    /// The Deployment `deployment` of the pool `name`. Its name has a part of the uid, because the
+    /// user's namespace has other Deployments.
+    fn manifest(
+        &self,
+        settings: &StockPoolSettings,
+        name: &str,
+        deployment: &str,
+        namespace: &str,
+    ) -> Value {
         let labels =
             json!({"app.kubernetes.io/name": "stock-pool", "app.kubernetes.io/instance": name});
         let mut own = labels.clone();
@@ -62,7 +71,7 @@ impl StockPool {
         json!({
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": format!("pool-{name}"), "namespace": namespace, "labels": own},
+            "metadata": {"name": deployment, "namespace": namespace, "labels": own},
             "spec": spec,
         })
     }

@@ -147,10 +147,10 @@ impl Parameters {
         cx: &Composition<'_>,
     ) -> Vec<&'static str> {
         if running_service(cx, &["type"]).and_then(Value::as_str) != Some(self.service_type()) {
-            return [SERVICE].into_iter().chain(cx.is_since(2).then_some(QUOTA)).collect();
+            return [SERVICE].into_iter().chain(cx.is_limited_since(2).then_some(QUOTA)).collect();
         }
         let is_restricted =
-            running_service(cx, &["loadBalancerSourceRanges"]).is_some() || cx.is_since(2);
+            running_service(cx, &["loadBalancerSourceRanges"]).is_some() || cx.is_limited_since(2);
         if self.expose == Expose::LoadBalancer && is_restricted {
             return follows(&settings.allowed_cidrs, &[SOURCE_RANGES]).to_vec();
         }
@@ -185,7 +185,7 @@ impl Parameters {
         let exposed = self.expose == Expose::LoadBalancer;
         // An environment of an earlier release may have load balancers inside, so its quota keeps
         // room for them.
-        let services = match (cx.is_since(2), exposed) {
+        let services = match (cx.is_limited_since(2), exposed) {
             (false, _) => Services { load_balancers: 4, node_ports: 20 },
             (true, false) => Services::default(),
             (true, true) => Services { load_balancers: 1, node_ports: 2 },

@@ -883,6 +883,8 @@ export interface components {
              *     Settings have no maximum.
              */
             maximum?: string | null;
+            /** @description Action at the end: Stop, Delete or Mark. Absent without a time to live. */
+            onExpiry?: string | null;
             /** @description Reason for the last stop: Requested, Expired, Idle, Interrupted or Unknown. */
             stopReason?: string | null;
             /** @description Time of the last stop. Absent while the environment runs. */

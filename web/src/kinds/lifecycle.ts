@@ -34,31 +34,18 @@ export interface End {
   action: 'stops' | 'expires' | 'is deleted';
 }
 
-/**
- * The longest time, in milliseconds, from the expiry to the deletion of an environment that is not
- * stopped before. The function allows this time after a change of the claim.
- */
-const LEAST_AFTER_CHANGE = 30 * 60_000;
-
-/**
- * Whether a running environment is deleted without a stop. The status has no action, so the times
- * decide. An environment that cannot stop has a deletion time only if it is deleted.
- */
-function isDeletedRunning({ lifecycle, cannotStop }: Omit<Powered, 'paused'>): boolean {
-  const { expiresAt, deletesAt } = lifecycle ?? {};
-  if (!expiresAt || !deletesAt) return false;
-  return Boolean(cannotStop) || Date.parse(deletesAt) - Date.parse(expiresAt) <= LEAST_AFTER_CHANGE;
-}
-
-/** The next end of an environment. A stopped environment can only be deleted. */
-export function endOf(environment: Omit<Powered, 'paused'>): End | undefined {
-  const { power, lifecycle, deletedAt, cannotStop } = environment;
+/** The next end of an environment, as its status has it. A stopped one can only be deleted. */
+export function endOf({
+  power,
+  lifecycle,
+  deletedAt,
+}: Pick<Powered, 'power' | 'lifecycle' | 'deletedAt'>): End | undefined {
   if (!lifecycle || deletedAt) return undefined;
-  const { expiresAt, deletesAt } = lifecycle;
-  if (deletesAt && (isOff({ power }) || isDeletedRunning(environment)))
+  const { expiresAt, deletesAt, onExpiry } = lifecycle;
+  if (deletesAt && (isOff({ power }) || onExpiry === 'Delete'))
     return { at: deletesAt, action: 'is deleted' };
   if (!expiresAt || isOff({ power })) return undefined;
-  return { at: expiresAt, action: cannotStop ? 'expires' : 'stops' };
+  return { at: expiresAt, action: onExpiry === 'Stop' ? 'stops' : 'expires' };
 }
 
 /**

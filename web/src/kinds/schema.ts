@@ -16,20 +16,11 @@ export type Schema = RJSFSchema & {
   'x-options'?: readonly FieldOption[];
 };
 
-/**
- * The fields of a kind that the form shows. The page sets the connection Secret itself, and no API
- * supports the stop of an idle environment.
- */
+/** The fields of a kind that the form shows. The page sets the connection Secret itself. */
 export function asked({ schema }: Pick<Kind, 'schema'>): Schema {
   const { properties = {}, ...rest } = (schema ?? { type: 'object' }) as Schema;
-  const {
-    writeConnectionSecretToRef: _,
-    lifecycle,
-    ...others
-  }: Record<string, Schema> = properties;
-  if (!lifecycle) return { ...rest, properties: others };
-  const { idle: __, ...times } = lifecycle.properties ?? {};
-  return { ...rest, properties: { ...others, lifecycle: { ...lifecycle, properties: times } } };
+  const { writeConnectionSecretToRef: _, ...others }: Record<string, Schema> = properties;
+  return { ...rest, properties: others };
 }
 
 /** Facts about the user that prefill a form. */

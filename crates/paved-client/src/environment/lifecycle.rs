@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crossplane::text::harmless;
-use function_paved_road::compose::{LifecycleStatus, PowerState, StopReason};
+use function_paved_road::compose::{EndAction, LifecycleStatus, PowerState, StopReason};
 use function_paved_road::lifecycle::{Span, TtlFrom};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -20,6 +20,8 @@ pub struct Lifecycle {
     pub maximum: Option<Span>,
     /// Source of the time to live; `None` without a time to live.
     pub ttl_from: Option<TtlFrom>,
+    /// Action at the end; `None` without a time to live.
+    pub on_expiry: Option<EndAction>,
     /// Time of the last stop; `None` while the environment runs.
     pub stopped_at: Option<Timestamp>,
     /// Reason for the last stop; `None` while the environment runs.
@@ -44,6 +46,7 @@ impl Lifecycle {
             deletes_at: time(status.deletes_at),
             maximum: status.maximum.and_then(|maximum| maximum.parse().ok()),
             ttl_from: status.ttl_from,
+            on_expiry: status.on_expiry,
             stopped_at: time(status.stopped_at),
             stop_reason: status.stop_reason,
             warned_at: time(status.warned_at),

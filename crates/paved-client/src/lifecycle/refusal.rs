@@ -1,6 +1,7 @@
 //! Requests that would have no effect.
 
-use function_paved_road::lifecycle::Span;
+use function_paved_road::lifecycle::{SINCE, Span};
+use function_paved_road::manifests::SCHEMA_REVISION;
 use jiff::Timestamp;
 
 /// The reason why a change would have no effect. The text follows the title of the environment.
@@ -23,8 +24,9 @@ pub enum Refusal {
     PausedComposite,
     /// The status has no lifecycle.
     #[error(
-        "has no lifecycle in its status. Crossplane has not composed it yet, or its Composition is \
-         older than schema revision 3"
+        "has no lifecycle in its status. Crossplane has not composed it yet, or its Composition has \
+         a schemaRevision below {SINCE}, which carries no lifecycle. Ask the platform team to set \
+         spec.pipeline[].input.schemaRevision to {SCHEMA_REVISION} in the Composition"
     )]
     NoLifecycle,
     /// The environment never expires.

@@ -249,6 +249,7 @@ impl World {
         Plan::new(&Situation {
             now,
             created: Some(Self::time(0)),
+            written: None,
             exists: self.note.is_some(),
             wishes: Some(&self.wishes),
             settings: Some(&self.settings),

@@ -345,7 +345,8 @@ async fn environment_from_git_is_stopped_and_not_deleted() {
         world.compose(&mut ada);
         world.compose(&mut own);
         let before = world.clocks.now();
-        world.clocks.pass("2h");
+        // Five minutes later, the function itself stops it.
+        world.clocks.pass("62m");
         let controller = world.start("a");
         until("a stop", || world.annotation(&ada, STOPPED_AT).is_some()).await;
         until("the claim's own wish", || world.is_deleted(&own)).await;
@@ -373,7 +374,7 @@ async fn environment_of_an_unknown_applier_is_stopped_and_not_deleted() {
         world.compose(&mut ada);
         world.edit(&ada, |claim| claim["metadata"]["managedFields"] = managed(manager));
     }
-    world.clocks.pass("2h");
+    world.clocks.pass("62m");
     let expected = ["ours would be deleted", "person would be deleted", "tool would be stopped"];
     assert_eq!(world.plan().await, expected);
 }
@@ -589,7 +590,7 @@ async fn environments_at_the_limit_are_not_read() {
         Environment::new("applied", json!({"ttl": "1h"})).with_settings(delete_by_default);
     applied.labels = json!({"kapp.k14s.io/app": "x"});
     world.compose(&mut applied);
-    world.clocks.pass("3h");
+    world.clocks.pass("62m");
     let _controller = world.start("a");
     world.led().await;
     // A tool owns it: it is read, and stopped in spite of the limit.

@@ -137,6 +137,7 @@ impl Environment {
         let plan = Plan::new(&Situation {
             now,
             created: Some(time(BEGIN)),
+            written: None,
             exists: self.note.is_some(),
             wishes: Some(&wishes),
             settings: Some(&self.settings),

@@ -75,7 +75,7 @@ fn rejection(after: &Value, before: Option<&Value>, step: &Step) -> Result<(), R
     let Some(before) = before else { return Composed::new(after, None, step).map(drop) };
     let mut now = after.clone();
     now["spec"] = before["spec"].clone();
-    let Err(rejected) = Composed::new(after, Some(&now), step) else { return Ok(()) };
-    let known = Composed::new(&now, None, step).err();
+    let Err(rejected) = Composed::new(after, Some(before), step) else { return Ok(()) };
+    let known = Composed::new(&now, Some(before), step).err();
     rejected.beyond(known.as_ref()).map_or(Ok(()), Err)
 }

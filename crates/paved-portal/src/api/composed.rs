@@ -14,7 +14,7 @@ use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::pipeline_step::Step;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::live::Part;
@@ -97,8 +97,14 @@ impl Composed {
         if !stored.violations.is_empty() {
             return Err(refused(stored.violations));
         }
-        let composite = stored.composite(&Observed::default()).map_err(refused)?;
-        let subject = stored.among(composite, step.clone(), title.clone());
+        let (mut composite, around) = stored.composite(&Observed::default()).map_err(refused)?;
+        // Rules for new environments do not concern one that has resources. Their slots suffice.
+        let listed = before.and_then(|before| before.pointer("/status/resources")?.as_array());
+        if let Some(listed) = listed {
+            let slots = listed.iter().map(|resource| json!({"slot": resource["slot"]}));
+            composite["status"] = json!({"resources": slots.collect::<Vec<_>>()});
+        }
+        let subject = stored.among((composite, around), step.clone(), title.clone());
         let mut random = |buffer: &mut [u8]| buffer.fill(7);
         let outside = Outside { now: Timestamp::now(), random: &mut random };
         let response =

@@ -131,8 +131,8 @@ pub(crate) async fn change(
     let mut now = after.clone();
     now["spec"] = before.data["spec"].clone();
     let made = move || {
-        let now_composed = Composed::new(&now, None, &step);
-        match Composed::new(&after, Some(&now), &step) {
+        let now_composed = Composed::new(&now, Some(&live), &step);
+        match Composed::new(&after, Some(&live), &step) {
             Ok(composed) => {
                 let mut previewed = PreviewedChange::since(now_composed.ok(), composed);
                 if let Some(budget) = budget {

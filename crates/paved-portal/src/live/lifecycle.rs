@@ -1,6 +1,6 @@
 //! Power, end and price of an environment as clients see them.
 
-use function_paved_road::compose::{EXPIRING, StopReason};
+use function_paved_road::compose::{EXPIRING, EndAction, StopReason};
 use function_paved_road::lifecycle::TtlFrom;
 use jiff::Timestamp;
 use paved_client::environment::{self, Environment};
@@ -25,6 +25,10 @@ pub(crate) struct Lifecycle {
     #[schema(value_type = Option<String>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_from: Option<TtlFrom>,
+    /// Action at the end: Stop, Delete or Mark. Absent without a time to live.
+    #[schema(value_type = Option<String>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_expiry: Option<EndAction>,
     /// Time of the last stop. Absent while the environment runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped_at: Option<String>,
@@ -45,6 +49,7 @@ impl From<environment::Lifecycle> for Lifecycle {
             deletes_at: text(seen.deletes_at),
             maximum: seen.maximum.map(|maximum| maximum.to_string()),
             ttl_from: seen.ttl_from,
+            on_expiry: seen.on_expiry,
             stopped_at: text(seen.stopped_at),
             stop_reason: seen.stop_reason,
             warned_at: text(seen.warned_at),

@@ -112,6 +112,15 @@ impl Step {
         Settings::read(body, &apis::sections()).ok()
     }
 
+    /// Allows new environments without the EnvironmentConfig that the input names, if that
+    /// EnvironmentConfig is not known. Its limits are then unknown too.
+    pub fn allow_missing_settings(&mut self) {
+        let Some(named) = self.input["settingsFrom"]["name"].as_str() else { return };
+        if self.configs.iter().all(|config| config["metadata"]["name"] != named) {
+            self.input["settingsFrom"]["optional"] = true.into();
+        }
+    }
+
     /// A step with valid example Settings, used if the platform team's are unknown.
     pub fn example(target: &Target) -> Result<Self, NoStep> {
         Self::from_composition(manifests::example_composition(

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use function_paved_road::apis::Flavour;
+use function_paved_road::manifests::SCHEMA_REVISION;
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 use function_paved_road::settings::API_VERSION;
 use kube::core::ApiResource;
@@ -36,7 +37,8 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
     let composition = json!({
         "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": "GpuDevWorkspace"},
         "pipeline": [{"functionRef": {"name": "fn"},
-            "input": {"apiVersion": API_VERSION, "kind": "Settings", "settingsFrom": {"name": "paved-road"}}}]});
+            "input": {"apiVersion": API_VERSION, "kind": "Settings", "schemaRevision": SCHEMA_REVISION,
+                "settingsFrom": {"name": "paved-road"}}}]});
     let aws = |kind: &str| ApiResource {
         group: "aws.m.upbound.io".into(),
         version: "v1".into(),
@@ -82,6 +84,7 @@ fn served() -> BTreeSet<Served> {
     let kinds = [
         ("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition"),
         ("ec2.aws.m.upbound.io", "v1beta1", "Instance"),
+        ("ec2.aws.m.upbound.io", "v1beta1", "InstanceState"),
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroup"),
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupEgressRule"),
         ("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroupIngressRule"),
