@@ -126,21 +126,7 @@ impl Cause {
             Code::CredentialsInvalid => {
                 "Ask the platform team to renew the provider's credentials."
             }
-            Code::AccessDenied if self.param("conflict") == Some("bucket") => {
-                "Ask the platform team to grant the permission to the provider's identity. If \
-                 another account has a bucket of this name, create a new environment."
-            }
-            Code::AccessDenied if self.param("conflict") == Some("account") => {
-                "Ask the platform team to have the account verified. The cloud's support does this, \
-                 and the message says where."
-            }
-            Code::AccessDenied if self.param("conflict") == Some("policy") => {
-                "Ask the platform team to change the Settings so that they fit the policy, or to \
-                 exempt the project or the account from the policy."
-            }
-            Code::AccessDenied => {
-                "Ask the platform team to grant the permission to the provider's identity."
-            }
+            Code::AccessDenied => self.remediation_of_denial(),
             Code::DatabaseAdministrator => {
                 "Ask the platform team to run the statements of the guide \"Use a shared PostgreSQL \
                  server\" as a superuser. Its query prints them."
@@ -216,6 +202,25 @@ impl Cause {
                 "Give the environment another name, or rename or delete the object of the message."
             }
             Code::Unknown => "Read the message, or ask the platform team.",
+        }
+    }
+
+    /// The remediation of [`Code::AccessDenied`].
+    fn remediation_of_denial(&self) -> &'static str {
+        match self.param("conflict") {
+            Some("bucket") => {
+                "Ask the platform team to grant the permission to the provider's identity. If \
+                 another account has a bucket of this name, create a new environment."
+            }
+            Some("account") => {
+                "Ask the platform team to have the account verified. The cloud's support does this, \
+                 and the message says where."
+            }
+            Some("policy") => {
+                "Ask the platform team to change the Settings so that they fit the policy, or to \
+                 exempt the project or the account from the policy."
+            }
+            _ => "Ask the platform team to grant the permission to the provider's identity.",
         }
     }
 

@@ -748,7 +748,7 @@ describe('the user of the page', () => {
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
     expect(await screen.findByRole('link', { name: 'Sign in' })).toBeVisible();
     await settle();
-    // Browsers keep the page in this state, and show it to the next user who goes back.
+    // Browsers keep the page in this state, and show it to the next user, after a step back.
     for (const theirs of ['ada@laptop', 'ada@acme.io'])
       expect(screen.queryByText(theirs)).toBeNull();
     expect(screen.queryByRole('dialog')).toBeNull();

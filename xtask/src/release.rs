@@ -198,12 +198,12 @@ mod tests {
     /// Build scripts and tests run with all rights of their job.
     #[test]
     fn job_with_an_identity_compiles_nothing() {
-        let compiles = ["cargo ", "rustc", "setup-go", "go build", "npm ", "make ", ".ci/run"];
+        let tools = ["cargo ", "rustc", "setup-go", "go build", "npm ", "make ", ".ci/run"];
         let mut found = 0;
         for (file, text) in workflows() {
             let jobs = regex_lite::Regex::new(r"(?m)^  [a-z-]+:$").unwrap();
             for job in jobs.split(&text).filter(|job| job.contains("id-token: write")) {
-                let compiler = compiles.iter().find(|compiler| job.contains(**compiler));
+                let compiler = tools.iter().find(|compiler| job.contains(**compiler));
                 assert_eq!(compiler, None, "{file}:{job}");
                 found += 1;
             }
