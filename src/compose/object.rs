@@ -153,8 +153,7 @@ impl Manifest<'_, '_> {
     ///
     /// # Errors
     /// A Secret that would be wrapped and is not [`public`](Self::public), because all readers of
-    /// Objects could read it. A value that
-    /// is not a Kubernetes object.
+    /// Objects could read it. A value that is not a Kubernetes object.
     pub fn add(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]).is_none() {
             return Err(Error::Defect(format!("slot `{}` has no object", self.slot)));
