@@ -309,6 +309,7 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::for_model::<aws::s3::BucketServerSideEncryptionConfiguration>(),
     KindInfo::for_model::<aws::s3::BucketPolicy>(),
     KindInfo::for_model::<aws::cloudfront::OriginAccessControl>(),
+    KindInfo::for_model::<aws::cloudfront::Function>(),
     KindInfo::for_model::<aws::cloudfront::Distribution>(),
     KindInfo::for_model::<aws::rds::Instance>(),
     KindInfo::for_model::<aws::eks::Cluster>(),

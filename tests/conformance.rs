@@ -219,7 +219,10 @@ fn slices_are_true_to_their_crds() {
     let mut lies = Vec::new();
     for file in slices() {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let (slice, crd) = (yaml(&file), yaml(&crds.join(&name)));
+        // The repository has the CRDs of kinds that the folder lacks.
+        let whole = [crds.join(&name), root().join("xtask/crds").join(&name)];
+        let whole = whole.iter().find(|file| file.is_file()).expect("the kind has a CRD");
+        let (slice, crd) = (yaml(&file), yaml(whole));
         for part in ["group", "names", "scope"] {
             assert_eq!(slice["spec"][part], crd["spec"][part], "{name}: {part}");
         }

@@ -5,6 +5,7 @@
 
 mod support;
 
+use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
@@ -451,5 +452,206 @@ fn new_server_follows_storage_and_snapshot_settings() {
             (&server["skipFinalSnapshot"], &server["finalSnapshotIdentifier"]),
             (&json!(true), &Value::Null)
         );
+    }
+}
+
+const REWRITE: &str = "frontend-rewrite";
+
+/// The functions of a world's distribution.
+fn associated(world: &World) -> Value {
+    let site = asked(world, "frontend-site")["spec"]["forProvider"].clone();
+    site["defaultCacheBehavior"]["functionAssociation"].clone()
+}
+
+fn refused(world: &World) -> String {
+    let response = world.answer();
+    assert!(is_fatal(&response), "{:?}", response.results);
+    response.results.iter().map(|result| result.message.as_str()).collect()
+}
+
+#[test]
+fn new_site_answers_missing_files_with_404() {
+    for mut world in new() {
+        for kind in ["app", "pages"] {
+            world.xr["spec"]["frontend"]["kind"] = json!(kind);
+            let world = World::clone(&world).settle(|_| Mood::Ready);
+            let function = asked(&world, REWRITE);
+            let code = &function["spec"]["forProvider"]["codeSecretRef"];
+            assert_eq!(code["key"], format!("{kind}.js"));
+            let secret = asked(&world, "frontend-rewrite-code");
+            assert_eq!(
+                (&secret["kind"], &secret["metadata"]["name"]),
+                (&json!("Secret"), &code["name"])
+            );
+            assert!(secret["data"][format!("{kind}.js")].is_string());
+            let site = asked(&world, "frontend-site")["spec"]["forProvider"].clone();
+            let association = &site["defaultCacheBehavior"]["functionAssociation"];
+            let arn = association[0]["functionArn"].as_str().unwrap();
+            let name = function["metadata"]["annotations"]["crossplane.io/external-name"].as_str();
+            assert!(arn.ends_with(&format!(":function/{}", name.unwrap())), "{arn}");
+            assert_eq!(association[0]["eventType"], "viewer-request");
+            let errors =
+                json!([{"errorCode": 404, "responseCode": 404, "responsePagePath": "/404.html"}]);
+            assert_eq!(site["customErrorResponse"], errors);
+            let policy = asked(&world, "frontend-bucket-policy");
+            assert!(
+                policy["spec"]["forProvider"]["policy"].as_str().unwrap().contains("SiteFinds")
+            );
+        }
+    }
+}
+
+#[test]
+fn distribution_does_not_wait_for_its_function() {
+    for mut world in new() {
+        let first = desired(&world.answer());
+        assert!(first.contains_key("frontend-site") && !first.contains_key(REWRITE));
+        let mood = |slot: &str| if slot == REWRITE { Mood::Silent } else { Mood::Ready };
+        for _ in 0..3 {
+            world.reconcile(mood);
+        }
+        assert!(world.composed.contains_key(REWRITE));
+        assert_eq!(associated(&world), Value::Null);
+        assert_eq!(world.xr["status"]["ready"], false, "paths are not rewritten yet");
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(associated(&world)[0]["eventType"], "viewer-request");
+        let told = status(&world.answer());
+        assert_ne!(told["phase"], "Ready", "the association is not observed yet: {told:#}");
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(status(&world.answer())["phase"], "Ready");
+    }
+}
+
+#[test]
+fn function_waits_for_the_secret_with_its_code() {
+    const CODE: &str = "frontend-rewrite-code";
+    for world in new() {
+        let mood = |slot: &str| if slot == CODE { Mood::Silent } else { Mood::Ready };
+        let mut world = world.settle(mood);
+        // A native Secret is ready as soon as it exists.
+        if world.flavour == Flavour::Claims {
+            assert!(!world.composed.contains_key(REWRITE));
+            world.reconcile(|_| Mood::Ready);
+            world.reconcile(|_| Mood::Ready);
+        }
+        assert!(world.composed.contains_key(REWRITE));
+    }
+}
+
+#[test]
+fn lost_function_is_composed_again_and_stays_associated() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        let before = associated(&world);
+        for slots in [vec![REWRITE], vec![REWRITE, "frontend-rewrite-code"]] {
+            for slot in slots {
+                world.composed.remove(slot);
+            }
+            assert_eq!(associated(&world), before);
+            world = world.settle(|_| Mood::Ready);
+            assert!(world.composed.contains_key(REWRITE));
+            assert_eq!(associated(&world), before);
+        }
+    }
+}
+
+#[test]
+fn status_has_the_answer_for_missing_files() {
+    for mut world in new() {
+        assert_eq!(status(&world.answer())["frontendMissingFiles"], Value::Null);
+        world.reconcile(|_| Mood::Ready);
+        assert_eq!(status(&world.answer())["frontendMissingFiles"], "NotFound");
+        world.input["schemaRevision"] = json!(2);
+        assert_eq!(status(&world.answer())["frontendMissingFiles"], Value::Null);
+    }
+    for environment in ready() {
+        let mut environment = environment;
+        environment.input["schemaRevision"] = json!(3);
+        assert_eq!(status(&environment.answer())["frontendMissingFiles"], "IndexPage");
+        environment.input["schemaRevision"] = json!(1);
+        assert_eq!(status(&environment.answer())["frontendMissingFiles"], Value::Null);
+    }
+}
+
+/// An environment of the current schema revision, with a distribution from before the function.
+#[test]
+fn running_distribution_without_a_function_gets_none() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        world.composed.retain(|slot, _| !slot.contains(REWRITE));
+        let site = &mut world.composed.get_mut("frontend-site").unwrap().object;
+        let notes = site["metadata"]["annotations"].as_object_mut().unwrap();
+        notes.remove("paved-road.fn.crossplane.io/missing-files").unwrap();
+        let errors =
+            json!([{"errorCode": 403, "responseCode": 200, "responsePagePath": "/index.html"}]);
+        site["spec"]["forProvider"]["customErrorResponse"] = errors.clone();
+        let behaviour = site["spec"]["forProvider"]["defaultCacheBehavior"].as_object_mut();
+        behaviour.unwrap().remove("functionAssociation");
+
+        let world = world.settle(|_| Mood::Ready);
+        assert!(!world.composed.keys().any(|slot| slot.contains(REWRITE)));
+        assert_eq!(associated(&world), Value::Null);
+        assert_eq!(
+            asked(&world, "frontend-site")["spec"]["forProvider"]["customErrorResponse"],
+            errors
+        );
+        let policy = asked(&world, "frontend-bucket-policy")["spec"]["forProvider"].clone();
+        assert!(!policy["policy"].as_str().unwrap().contains("SiteFinds"));
+        assert_eq!(world.xr["status"]["frontendMissingFiles"], "IndexPage");
+    }
+}
+
+#[test]
+fn code_in_the_claims_api_has_one_name_in_all_environments() {
+    for world in new() {
+        let world = world.settle(|_| Mood::Ready);
+        let secret = asked(&world, "frontend-rewrite-code");
+        let name = secret["metadata"]["name"].as_str().unwrap();
+        if world.flavour == Flavour::Claims {
+            assert_eq!(name, REWRITE);
+        } else {
+            assert!(name.starts_with(world.xr["metadata"]["name"].as_str().unwrap()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn changed_kind_of_a_site_selects_other_code_of_the_same_function() {
+    for world in new() {
+        let mut world = world.settle(|_| Mood::Ready);
+        let before = (asked(&world, REWRITE), asked(&world, "frontend-rewrite-code"));
+        world.xr["spec"]["frontend"]["kind"] = json!("pages");
+        let mut after = (asked(&world, REWRITE), asked(&world, "frontend-rewrite-code"));
+        let key = &mut after.0["spec"]["forProvider"]["codeSecretRef"]["key"];
+        assert_eq!(std::mem::replace(key, json!("app.js")), "pages.js");
+        assert_eq!(after, before);
+    }
+}
+
+#[test]
+fn earlier_site_keeps_its_answers_and_rejects_pages() {
+    for mut environment in ready() {
+        assert!(!environment.desired().contains_key(REWRITE));
+        let site = environment.object("frontend-site")["spec"]["forProvider"].clone();
+        assert!(site["defaultCacheBehavior"].get("functionAssociation").is_none());
+        assert_eq!(site["customErrorResponse"][1]["responsePagePath"], "/index.html");
+        environment.xr["spec"]["frontend"]["kind"] = json!("pages");
+        let request = support::request(&environment.xr, &environment.observed, &environment.input);
+        let response = support::answer(request);
+        let message = &response.results[0].message;
+        assert!(is_fatal(&response) && message.contains("spec.frontend.kind"), "{message}");
+        assert!(message.contains("create a new environment"), "{message}");
+    }
+}
+
+#[test]
+fn pages_need_a_composition_of_schema_revision_3() {
+    for mut world in new() {
+        world.input["schemaRevision"] = json!(2);
+        world.xr["spec"]["frontend"]["kind"] = json!("pages");
+        let message = refused(&world);
+        assert!(message.contains("schemaRevision below 3"), "{message}");
+        world.xr["spec"]["frontend"]["kind"] = json!("app");
+        assert!(!desired(&world.answer()).contains_key(REWRITE));
     }
 }

@@ -146,6 +146,7 @@ fn every_tagged_kind_has_a_part() {
 #[test]
 fn changes_of_untagged_resources_are_documented_exceptions() {
     const EXCEPTIONS: &[&str] = &[
+        "cloudfront::*:function/*",
         "cloudfront::*:origin-access-control/*",
         "eks:*:*:podidentityassociation/*",
         "rds:*:*:snapshot:*-final",

@@ -6,6 +6,7 @@ mod checks;
 mod database;
 mod frontend;
 mod place;
+mod rewrite;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::kubernetes;
-use crate::compose::Composition;
+use crate::compose::{Addition, Composition};
 use crate::error::Error;
 use place::Place;
 pub use settings::UnifiedEnvironmentSettings;
@@ -111,6 +112,23 @@ pub struct Frontend {
     /// false, the files are deleted with the environment.
     #[serde(default = "default_retain_files")]
     pub retain_files: bool,
+    /// Kind of the website. In both kinds, paths below /assets/ and paths with a dot in their last
+    /// segment are files. In an app, all other paths return the website's index.html. In pages,
+    /// /docs/ returns docs/index.html, and /docs redirects to /docs/.
+    #[serde(default)]
+    pub kind: SiteKind,
+}
+
+/// Kinds of websites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum SiteKind {
+    /// An application with one page. All other paths return the website's index.html.
+    #[default]
+    App,
+    /// A website of several pages. /docs/ returns docs/index.html, and /docs redirects to /docs/.
+    Pages,
 }
 
 /// Status of an environment.
@@ -128,6 +146,9 @@ pub struct UnifiedEnvironmentStatus {
     /// Effect of deleting the environment on the website's files: Retained or Deleted. Absent until
     /// the bucket exists.
     pub frontend_files_on_deletion: Option<FilesOnDeletion>,
+    /// Answer of the website for a missing file: NotFound or IndexPage. An environment with
+    /// IndexPage cannot have a website of several pages. Absent until the distribution exists.
+    pub frontend_missing_files: Option<MissingFiles>,
     /// AWS region of the bucket and of a dedicated database server.
     pub region: Option<String>,
     /// URL of the backend. With an Ingress, the URL is the Ingress's. Otherwise the URL is only
@@ -145,6 +166,17 @@ pub enum FilesOnDeletion {
     Retained,
     /// The files are deleted with the environment.
     Deleted,
+}
+
+/// Answer of a website for a missing file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum MissingFiles {
+    /// Status 404, with the content of the website's 404.html if it exists.
+    NotFound,
+    /// Status 200, with the website's index.html. Environments from before schema revision 3 keep
+    /// this answer.
+    IndexPage,
 }
 
 impl Api for UnifiedEnvironment {
@@ -184,7 +216,7 @@ impl Api for UnifiedEnvironment {
         first_slots: &["frontend-bucket"],
         stoppable: &["backend-deployment"],
         when_stopped: "The site and the database stay available. The backend has no pods.",
-        since_revision: &[],
+        since_revision: &[Addition::field("frontendMissingFiles", 3)],
     };
     type Settings = UnifiedEnvironmentSettings;
     type Status = UnifiedEnvironmentStatus;
@@ -197,7 +229,7 @@ impl Api for UnifiedEnvironment {
         self.check(cx)?;
         settings.check()?;
         let place = Place::compose(cx)?;
-        let site = self.frontend.compose(settings, cx)?;
+        let site = self.frontend.compose(&place, settings, cx)?;
         let database = self.database.compose(&place, &site.region, settings, cx)?;
         let url = self.backend.compose(self.database.size, &database, &place, settings, cx)?;
 
@@ -215,6 +247,7 @@ impl Api for UnifiedEnvironment {
             frontend_url: site.domain.map(|domain| format!("https://{domain}")),
             frontend_distribution_id: site.distribution_id,
             frontend_files_on_deletion: files,
+            frontend_missing_files: site.missing_files,
             backend_url: url,
             ready: Some(ready),
         })

@@ -24,6 +24,7 @@ pub struct Manifest<'c, 'r> {
     choices: Vec<(&'static str, String, &'static [&'static str])>,
     orphan: bool,
     observe: bool,
+    public: bool,
     needs: Option<String>,
 }
 
@@ -68,6 +69,7 @@ impl<'r> Composition<'r> {
             choices: Vec::new(),
             orphan: false,
             observe: false,
+            public: false,
             needs: None,
         }
     }
@@ -131,6 +133,13 @@ impl Manifest<'_, '_> {
         self
     }
 
+    /// The object is a Secret without secret values, because a provider reads a field only from a
+    /// Secret. All readers of Objects may see it.
+    pub fn public(mut self) -> Self {
+        self.public = true;
+        self
+    }
+
     /// Delays the creation until `met`. An existing object stays. `what` describes the awaited
     /// object.
     pub fn needs(mut self, met: bool, what: impl Into<String>) -> Self {
@@ -143,8 +152,8 @@ impl Manifest<'_, '_> {
     /// Adds the object. [`Composition::seen`] returns it as its cluster stores it.
     ///
     /// # Errors
-    /// A Secret that would be wrapped, because all readers of Objects could read it. A value that
-    /// is not a Kubernetes object.
+    /// A Secret that would be wrapped and is not [`public`](Self::public), because all readers of
+    /// Objects could read it. A value that is not a Kubernetes object.
     pub fn add(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]).is_none() {
             return Err(Error::Defect(format!("slot `{}` has no object", self.slot)));
@@ -197,7 +206,7 @@ impl Manifest<'_, '_> {
     }
 
     fn add_wrapped(self) -> Result<(), Error> {
-        if text(&self.object, &["kind"]) == Some("Secret") {
+        if text(&self.object, &["kind"]) == Some("Secret") && !self.public {
             let message =
                 format!("slot `{}` would show a Secret in a provider-kubernetes Object", self.slot);
             return Err(Error::Defect(message));

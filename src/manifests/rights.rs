@@ -66,6 +66,7 @@ pub static PARTS: &[Part] = &[
             s3::BucketServerSideEncryptionConfiguration::KIND,
             s3::BucketPolicy::KIND,
             cloudfront::OriginAccessControl::KIND,
+            cloudfront::Function::KIND,
             cloudfront::Distribution::KIND,
         ],
     },

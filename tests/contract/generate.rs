@@ -65,7 +65,7 @@ pub fn world() -> impl Strategy<Value = World> {
     select(WORLDS.as_slice())
 }
 
-/// A world in which all resources are ready.
+/// A world with ready resources only.
 pub fn running() -> impl Strategy<Value = World> {
     select(RUNNING.as_slice())
 }

@@ -222,6 +222,7 @@ fn is_valid(what: &str, name: &str) -> bool {
                 && !name.contains("--")
                 && !name.ends_with('-')
         }
+        "cloudfront Function" => length(1..=64) && of_words("-_"),
         "cloudfront OriginAccessControl" => length(1..=64) && of_words("-_."),
         "eks Cluster" => {
             length(1..=100)

@@ -145,8 +145,16 @@ fn databases_and_sites() {
         ),
         spec_case(
             with("frontend", "retainFile", json!(true)),
-            "spec.frontend.retainFile: unknown field; allowed: appName, retainFiles (nearest: \
+            "spec.frontend.retainFile: unknown field; allowed: appName, retainFiles, kind (nearest: \
              retainFiles)",
+        ),
+        spec_case(
+            with("frontend", "kind", json!("page")),
+            r#"spec.frontend.kind: found "page"; allowed: app, pages (nearest: pages)"#,
+        ),
+        spec_case(
+            with("frontend", "kind", json!(1)),
+            "spec.frontend.kind: found 1; allowed: a text, in quotes",
         ),
     ]);
 }

@@ -364,7 +364,7 @@ async fn connect_to(
     endpoint.connect().await
 }
 
-/// The sum of a metric's samples whose labels contain `labels`.
+/// The sum of a metric's samples with `labels` among their labels.
 fn counter(metrics: &str, name: &str, labels: &str) -> u64 {
     let samples = metrics.lines().filter(|line| line.starts_with(name) && line.contains(labels));
     samples.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()

@@ -228,7 +228,7 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     }
 }
 
-/// An annotation whose text is a JSON object.
+/// An annotation with a JSON object as its text.
 fn note(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(Value::is_object)
 }

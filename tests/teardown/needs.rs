@@ -169,6 +169,9 @@ fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
         (("container", "NodePool"), ("container", "Cluster"))
         | (("eks", "NodeGroup"), ("eks", "Cluster")) => Some("its cluster"),
         (("sql", "Database" | "User"), ("sql", "DatabaseInstance")) => Some("its server"),
+        (("cloudfront", "Distribution"), ("cloudfront", "Function" | "OriginAccessControl")) => {
+            Some("which CloudFront does not delete while a distribution uses it")
+        }
         _ => None,
     }
 }

@@ -4,6 +4,9 @@
 //! models with all their validation. Tests validate our resources by the slices, and an API server
 //! accepts the slices as CRDs. A slice is never laxer than its CRD: it keeps all fields that the
 //! provider requires, also fields that we do not model.
+//!
+//! The CRDs come from the folder of `--crds`, or from `xtask/crds` if the folder lacks the kind. A
+//! kind in `xtask/crds` has the CRD of the oldest supported provider.
 
 mod cut;
 mod shape;
@@ -112,9 +115,8 @@ fn slices(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
         files.extend(both_flavours(snapshot, model)?);
     }
     for (group, kind) in WHOLE {
-        let entry = snapshot.find(group, kind)?;
-        files
-            .insert(entry.file.clone(), slice(snapshot, entry, &entry.newest, cut::without_prose)?);
+        let (folder, entry) = snapshot.find(group, kind)?;
+        files.insert(entry.file.clone(), slice(folder, entry, &entry.newest, cut::without_prose)?);
     }
     Ok(files)
 }
@@ -126,9 +128,9 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
     let spec = Shape::from_schema((model.for_provider)().as_value());
     let status = Shape::from_schema((model.status)().as_value());
     let one = |group: &str, version: &str| {
-        let entry = snapshot.find(group, kind.kind)?;
+        let (folder, entry) = snapshot.find(group, kind.kind)?;
         let mut gaps = Gaps::default();
-        let text = slice(snapshot, entry, version, |whole| {
+        let text = slice(folder, entry, version, |whole| {
             cut::require(whole, kind.spec_fields, &mut gaps);
             let initial = kind.spec_fields.contains(&"initProvider");
             cut::managed(whole, &spec, &status, initial, &mut gaps)
@@ -147,12 +149,12 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
 
 /// A CRD with one version and the schema that `cut` returns.
 fn slice(
-    snapshot: &Snapshot,
+    folder: &Path,
     entry: &Entry,
     version: &str,
     cut: impl FnOnce(&Value) -> Value,
 ) -> Result<String> {
-    let crd = snapshot.crd(entry)?;
+    let crd = entry.crd(folder)?;
     let versions =
         crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let Some(found) = versions.iter().find(|v| v["name"] == version) else {

@@ -252,6 +252,71 @@ fn site_without_access_control_names_its_selector() {
     assert_eq!(message(&world, "site", "Synced"), expected);
 }
 
+/// A function, and the Secret with its code.
+fn cloudfront_function(code: &str) -> (Value, Value) {
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"app.js": code},
+                        "metadata": {"name": "code", "namespace": "shop"}});
+    let reference = json!({"name": "code", "namespace": "shop", "key": "app.js"});
+    let function = json!({
+        "apiVersion": "cloudfront.aws.upbound.io/v1beta1", "kind": "Function",
+        "metadata": {"annotations": {"crossplane.io/external-name": "paths"}},
+        "spec": {"forProvider": {"runtime": "cloudfront-js-2.0", "publish": true, "codeSecretRef": reference}},
+    });
+    (secret, function)
+}
+
+const HANDLER: &str = "function handler(event) { return event.request; }";
+
+#[test]
+fn cloudfront_function_is_created_from_the_code_in_its_secret() {
+    let (secret, function) = cloudfront_function(HANDLER);
+    let world = at_once(json!({"code": object(secret), "paths": function}));
+    assert_eq!(status(&world, "paths", "Ready"), "True");
+    let arn = &world.resources()["paths"]["status"]["atProvider"]["arn"];
+    assert_eq!(arn, "arn:aws:cloudfront::123456789012:function/paths");
+}
+
+#[test]
+fn invalid_cloudfront_function_is_rejected() {
+    let (secret, function) = cloudfront_function(HANDLER);
+    let mut of_old_runtime = function.clone();
+    of_old_runtime["spec"]["forProvider"]["runtime"] = json!("nodejs20.x");
+    let mut of_wrong_name = function.clone();
+    of_wrong_name["metadata"]["annotations"]["crossplane.io/external-name"] = json!("a.b");
+    let mut without_key = function.clone();
+    without_key["spec"]["forProvider"]["codeSecretRef"]["key"] = json!("pages.js");
+    let (without_handler, _) = cloudfront_function("exports.run = 1");
+    let (too_large, _) = cloudfront_function(&format!("{HANDLER}{}", " ".repeat(10 * 1024)));
+    let code = object(secret);
+    for (resources, words) in [
+        (json!({"paths": function}), "empty"),
+        (json!({"code": code, "paths": without_key}), "empty"),
+        (json!({"code": object(too_large), "paths": function}), "too large"),
+        (json!({"code": object(without_handler), "paths": function}), "no function handler"),
+        (json!({"code": code, "paths": of_old_runtime}), "runtime"),
+        (json!({"code": code, "paths": of_wrong_name}), "name"),
+    ] {
+        let message = message(&at_once(resources), "paths", "Synced");
+        assert!(message.contains("InvalidArgument") && message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn distribution_rejects_a_function_that_is_not_published() {
+    let (secret, mut function) = cloudfront_function(HANDLER);
+    let arn = "arn:aws:cloudfront::123456789012:function/paths";
+    let association = json!([{"eventType": "viewer-request", "functionArn": arn}]);
+    let site = json!({"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution",
+        "spec": {"forProvider": {"defaultCacheBehavior": {"functionAssociation": association}}}});
+    let made = |function: &Value| {
+        at_once(json!({"code": object(secret.clone()), "paths": function, "site": site}))
+    };
+    assert_eq!(status(&made(&function), "site", "Ready"), "True");
+    function["spec"]["forProvider"]["publish"] = json!(false);
+    let message = message(&made(&function), "site", "Synced");
+    assert!(message.contains("InvalidFunctionAssociation"), "{message}");
+}
+
 #[test]
 fn rds_instance_writes_its_endpoint_and_generated_password() {
     let instance = json!({"apiVersion": "rds.aws.m.upbound.io/v1beta1", "kind": "Instance", "spec": {

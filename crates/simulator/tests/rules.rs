@@ -36,6 +36,23 @@ fn security_group_with_a_machine_in_it_is_not_deleted() {
 }
 
 #[test]
+fn cloudfront_function_of_a_distribution_is_not_deleted() {
+    let (group, none) = ("cloudfront.aws.upbound.io", json!({}));
+    let refusal = |name: &str| {
+        let arn = format!("arn:aws:cloudfront::123456789012:function/{name}");
+        let behaviour = json!({"functionAssociation": [{"functionArn": arn}]});
+        let site = json!({"defaultCacheBehavior": behaviour});
+        let all = [existing(group, "Distribution", "E1", &site)];
+        let external = existing(group, "Function", "paths", &none);
+        model(group, "Function").forbids_deletion(external, all.into_iter())
+    };
+    let words = refusal("paths").unwrap();
+    assert!(words.contains("CloudFront Function (paths)"), "{words}");
+    assert!(words.contains("FunctionInUse"), "{words}");
+    assert_eq!(refusal("other-paths"), None);
+}
+
+#[test]
 fn gke_cluster_with_busy_node_pools_or_protection_is_not_deleted() {
     let group = "container.gcp.upbound.io";
     let pool = json!({"cluster": "c"});
@@ -93,6 +110,7 @@ fn immutable_field_refuses_all_changes_by_its_name_in_terraform() {
 #[test]
 fn fields_that_clouds_change_in_place_are_not_refused() {
     for (group, kind, field) in [
+        ("cloudfront.aws.upbound.io", "Function", "runtime"),
         ("cloudfront.aws.upbound.io", "OriginAccessControl", "name"),
         ("sql.gcp.upbound.io", "Database", "charset"),
         ("sql.gcp.upbound.io", "Database", "collation"),

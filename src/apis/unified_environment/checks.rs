@@ -34,6 +34,7 @@ impl UnifiedEnvironment {
                 )
             });
         fields.check("spec.frontend.appName", app);
+        fields.check("spec.frontend.kind", self.frontend.check_kind(cx));
         fields.check("metadata.name", place::check_name(&cx.xr));
         fields.verdict(Error::InvalidSpec)
     }

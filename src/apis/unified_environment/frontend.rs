@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{FilesOnDeletion, Frontend, UnifiedEnvironmentSettings};
+use super::place::Place;
+use super::rewrite::{self, Rewrite};
+use super::{FilesOnDeletion, Frontend, MissingFiles, SiteKind, UnifiedEnvironmentSettings};
 use crate::catalog::aws::Partition;
+use crate::check::Refused;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::cloudfront::{
-    CacheBehavior, CustomErrorResponse, Distribution, DistributionStatus, GeoRestriction, Origin,
-    OriginAccessControl, Restrictions, ViewerCertificate,
+    CacheBehavior, CustomErrorResponse, Distribution, DistributionStatus, FunctionAssociation,
+    GeoRestriction, Origin, OriginAccessControl, Restrictions, ViewerCertificate,
 };
 use crate::models::aws::s3::{
     Bucket, BucketOwnershipControls, BucketPolicy, BucketPublicAccessBlock,
@@ -24,6 +27,9 @@ const SITE: &str = "frontend-site";
 /// The beginning of all buckets' names. The app's name and a part of the environment's uid follow.
 pub(super) const BUCKET_PREFIX: &str = "acme-mfe-";
 
+/// The choice on a distribution that was created for a function.
+const MISSING_FILES: &str = "missing-files";
+
 /// AWS's own cache policy `CachingOptimized`: files are cached by path only.
 const CACHING_OPTIMIZED: &str = "658327ea-f89d-4fab-a63d-7e88639e58f6";
 
@@ -35,15 +41,28 @@ pub(super) struct Site {
     pub bucket: Option<String>,
     pub domain: Option<String>,
     pub distribution_id: Option<String>,
+    /// The answer for a missing file, once the distribution exists.
+    pub missing_files: Option<MissingFiles>,
     /// Whether all edges have the site.
     deployed: bool,
+    /// Whether the site has a function that rewrites paths.
+    rewrites: bool,
 }
 
 impl Site {
-    /// Whether the site is served everywhere, and CloudFront may read the bucket.
+    /// Whether the site is served everywhere, its paths are rewritten, and CloudFront may read the
+    /// bucket.
     pub fn is_served(&self, cx: &Composition<'_>) -> bool {
-        self.deployed && cx.is_ready(SITE) && cx.is_ready(POLICY)
+        let rewrites = !self.rewrites || cx.is_ready(rewrite::FUNCTION);
+        self.deployed && rewrites && cx.is_ready(SITE) && cx.is_ready(POLICY)
     }
+}
+
+/// Whether the site has a function that rewrites paths. Only a new distribution gets a function,
+/// because other answers for missing files could break a running site. An existing function stays.
+fn rewrites(cx: &Composition<'_>) -> bool {
+    let is_new = !cx.exists(SITE) && cx.is_since(rewrite::SINCE);
+    is_new || cx.noted(SITE, MISSING_FILES).is_some() || rewrite::exists(cx)
 }
 
 impl Frontend {
@@ -51,8 +70,28 @@ impl Frontend {
         if self.retain_files { FilesOnDeletion::Retained } else { FilesOnDeletion::Deleted }
     }
 
+    /// Checks that the environment has the function that its kind of site needs.
+    pub(super) fn check_kind(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+        if self.kind == SiteKind::App || rewrites(cx) {
+            return Ok(());
+        }
+        let allowed = if cx.exists(BUCKET) {
+            "app, because the environment is older than sites of several pages: create a new \
+             environment"
+                .to_owned()
+        } else {
+            format!(
+                "app, because the Composition has a schemaRevision below {}: ask the platform team \
+                 to upgrade the APIs",
+                rewrite::SINCE
+            )
+        };
+        Err(Refused::new(self.kind.name(), allowed))
+    }
+
     pub(super) fn compose(
         &self,
+        place: &Place,
         settings: &UnifiedEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Site, Error> {
@@ -63,15 +102,25 @@ impl Frontend {
         self.bucket(&bucket, &region, cx)?;
         self.protection(&region, cx)?;
         access(cx)?;
-        let site = distribution(&bucket, &region, cx)?;
-        policy(&bucket, &region, site.text(|site| site.arn.clone()), settings, cx)?;
+        let rewrite =
+            if rewrites(cx) { Some(rewrite::compose(self.kind, place, cx)?) } else { None };
+        let rewrites = rewrite.is_some();
+        let site = distribution(&bucket, &region, rewrite.as_ref(), cx)?;
+        let arn = site.text(|site| site.arn.clone());
+        policy(&bucket, &region, arn, rewrites, settings, cx)?;
         cx.usage(ACCESS, SITE)?;
+        if rewrites {
+            cx.usage(rewrite::FUNCTION, SITE)?;
+        }
+        let missing_files = if rewrites { MissingFiles::NotFound } else { MissingFiles::IndexPage };
         Ok(Site {
             region,
             bucket: cx.exists(BUCKET).then_some(bucket),
             domain: site.text(|site| site.domain_name.clone()),
             distribution_id: site.text(|site| site.id.clone()),
+            missing_files: cx.exists(SITE).then_some(missing_files),
             deployed: site.text(|site| site.status.clone()).as_deref() == Some("Deployed"),
+            rewrites,
         })
     }
 
@@ -136,19 +185,40 @@ fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed(ACCESS, control).add().map(|_| ())
 }
 
+/// The answers for missing files. With a function that rewrites paths, the answer for a missing file
+/// is 404, with the site's own 404.html if it exists. Without a function, each missing file is a
+/// path of the app.
+fn missing_files(rewrites: bool) -> Vec<CustomErrorResponse> {
+    let answer = |found, status, page: &str| CustomErrorResponse {
+        error_code: Some(found),
+        response_code: Some(status),
+        response_page_path: Some(page.to_owned()),
+        ..CustomErrorResponse::default()
+    };
+    if rewrites {
+        return vec![answer(404, 404, "/404.html")];
+    }
+    // For a missing file, S3 returns 403 to callers that may not list files.
+    vec![answer(403, 200, "/index.html"), answer(404, 200, "/index.html")]
+}
+
 /// The bucket's domain name depends only on its name, so the distribution does not wait for the
-/// bucket. Paths without a file belong to the app, and return its first page.
+/// bucket. The distribution does not wait for its function either: the function is associated once
+/// its ARN is known. The association is preserved while the ARN is unknown again, for example after
+/// a person deleted the function's resource.
 fn distribution(
     bucket: &str,
     region: &str,
+    rewrite: Option<&Rewrite>,
     cx: &mut Composition<'_>,
 ) -> Result<Observed<DistributionStatus>, Error> {
     let methods = || ["GET", "HEAD"].map(str::to_owned).to_vec();
-    let app = |status| CustomErrorResponse {
-        error_code: Some(status),
-        response_code: Some(200),
-        response_page_path: Some("/index.html".to_owned()),
-        ..CustomErrorResponse::default()
+    let arn = rewrite.and_then(|rewrite| rewrite.arn.clone());
+    let updatable: &[&'static str] =
+        if arn.is_some() { &["defaultCacheBehavior.functionAssociation"] } else { &[] };
+    let association = |arn: String| FunctionAssociation {
+        event_type: Some("viewer-request".to_owned()),
+        function_arn: Some(arn),
     };
     let site = Distribution {
         enabled: Some(true),
@@ -172,23 +242,29 @@ fn distribution(
             viewer_protocol_policy: Some("redirect-to-https".to_owned()),
             compress: Some(true),
             cache_policy_id: Some(CACHING_OPTIMIZED.to_owned()),
+            function_association: arn.map(association).into_iter().collect(),
         }),
-        // For a missing file, S3 returns 403 to callers that may not list files.
-        custom_error_response: vec![app(403), app(404)],
+        custom_error_response: missing_files(rewrite.is_some()),
         restrictions: Some(Restrictions {
             geo_restriction: Some(GeoRestriction { restriction_type: Some("none".to_owned()) }),
         }),
         viewer_certificate: Some(ViewerCertificate { cloudfront_default_certificate: Some(true) }),
         ..Distribution::default()
     };
-    cx.managed(SITE, site).add()
+    let mut site = cx.managed(SITE, site).updatable(updatable);
+    if rewrite.is_some() {
+        site = site.annotate(MISSING_FILES, "not-found");
+    }
+    site.add()
 }
 
-/// Allows this distribution to read, and the platform team's publishers to write.
+/// Allows this distribution to read, and the platform team's publishers to write. `lists` also
+/// allows the distribution to find out that a file is missing.
 fn policy(
     bucket: &str,
     region: &str,
     distribution: Option<String>,
+    lists: bool,
     settings: &UnifiedEnvironmentSettings,
     cx: &mut Composition<'_>,
 ) -> Result<(), Error> {
@@ -201,7 +277,7 @@ fn policy(
     let running = cx.running(POLICY, &["policy"]).and_then(Value::as_str);
     let text = distribution.map(|arn| {
         let [named, compared] = [Publishers::Named(publishers), Publishers::Compared(publishers)]
-            .map(|publishers| statements(partition, bucket, &arn, &publishers));
+            .map(|publishers| statements(partition, bucket, &arn, lists, &publishers));
         // A policy of an earlier release with the same publishers is preserved.
         let stays = running
             .filter(|running| serde_json::from_str(running).is_ok_and(|it: Value| it == named));
@@ -253,21 +329,28 @@ fn statements(
     partition: &Partition,
     bucket: &str,
     distribution: &str,
+    lists: bool,
     publishers: &Publishers<'_>,
 ) -> Value {
     let bucket = format!("arn:{}:s3:::{bucket}", partition.name);
     let files = format!("{bucket}/*");
-    let mut statements = vec![
+    let site = |sid: &str, action: &str, resource: &str| {
         json!({
-            "Sid": "SiteReads", "Effect": "Allow", "Principal": {"Service": partition.principal("cloudfront")},
-            "Action": "s3:GetObject", "Resource": files,
+            "Sid": sid, "Effect": "Allow", "Principal": {"Service": partition.principal("cloudfront")},
+            "Action": action, "Resource": resource,
             "Condition": {"StringEquals": {"AWS:SourceArn": distribution}},
-        }),
+        })
+    };
+    let mut statements = vec![
+        site("SiteReads", "s3:GetObject", &files),
         json!({
             "Sid": "NothingUnencrypted", "Effect": "Deny", "Principal": "*", "Action": "s3:*",
             "Resource": [bucket, files], "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }),
     ];
+    // Without this right, S3 answers 403 for a missing file. Viewers cannot list files: the function
+    // rewrites the path of the list.
+    statements.extend(lists.then(|| site("SiteFinds", "s3:ListBucket", &bucket)));
     statements.extend(publishers.allow(
         "PublishersWrite",
         &json!(["s3:PutObject", "s3:DeleteObject"]),

@@ -46,7 +46,8 @@ pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
 /// The namespace that resources of the environment already use.
 fn namespace_in_use(cx: &Composition<'_>) -> Option<String> {
     let databases = ["postgres-role", "postgres-instance"];
-    let objects = ["backend-service", "backend-deployment", "backend-ingress"];
+    let objects =
+        ["backend-service", "backend-deployment", "backend-ingress", "frontend-rewrite-code"];
     let secrets = databases.into_iter().find_map(|slot| cx.secret_namespace(slot));
     secrets.or_else(|| objects.into_iter().find_map(|slot| cx.namespace_of(slot)))
 }

@@ -89,6 +89,7 @@ pub static RIGHTS: &[Rights<Scope>] = &[
     site::ENCRYPTION,
     site::BUCKET_POLICY,
     site::ORIGIN_ACCESS_CONTROL,
+    site::FUNCTION,
     site::DISTRIBUTION,
     rds::DATABASE,
     eks::CLUSTER,

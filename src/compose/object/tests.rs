@@ -61,10 +61,21 @@ fn claims_api_wraps_the_object_and_reads_its_readiness() -> Result<(), Error> {
 }
 
 #[test]
-fn a_secret_is_never_wrapped() {
+fn secret_with_secret_values_is_never_wrapped() {
     let xr = json!({"kind": "X", "metadata": {"name": "a"}});
     let secret = json!({"apiVersion": "v1", "kind": "Secret"});
     assert!(matches!(compose(xr, None, secret), Err(Error::Defect(_))));
+}
+
+#[test]
+fn secret_without_secret_values_is_wrapped() -> Result<(), Error> {
+    let secret = || json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "code"}});
+    let answer = composed(false, |cx| cx.object("code", secret()).public().add())?;
+    let wrapper = Value::from(answer.resources["code"].0.clone());
+    assert_eq!(wrapper["kind"], "Object");
+    assert_eq!(wrapper["spec"]["forProvider"]["manifest"], secret());
+    assert_eq!(wrapper["spec"]["watch"], Value::Null, "watches need a right to all Secrets");
+    Ok(())
 }
 
 /// Composes with a composite that has an observed slot `config`.

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::models::{Kind, Managed, Selector};
+use crate::models::{Kind, Managed, SecretKeyRef, Selector};
 
 impl Managed for Distribution {
     const KIND: Kind = Kind::aws("cloudfront", "Distribution").versions("v1beta2", "v1beta1");
     type Status = DistributionStatus;
+}
+
+impl Managed for Function {
+    /// The oldest supported provider has no tags for it.
+    const KIND: Kind = Kind::aws("cloudfront", "Function").untagged().since(3);
+    type Status = FunctionStatus;
 }
 
 impl Managed for OriginAccessControl {
@@ -33,6 +39,27 @@ model! {
     pub struct OriginAccessControlStatus {
         /// The id that AWS assigned.
         pub id: Option<String>,
+    }
+}
+
+model! {
+    /// A function that answers or changes requests at the edge. Its external name is its name,
+    /// unique in the account.
+    pub struct Function {
+        /// Its purpose.
+        pub comment: Option<String>,
+        /// The version of JavaScript, for example `cloudfront-js-2.0`.
+        pub runtime: Option<String>,
+        /// Whether distributions get each change of the code.
+        pub publish: Option<bool>,
+        /// The code. The provider reads it from a Secret only.
+        pub code_secret_ref: Option<SecretKeyRef>,
+    }
+
+    /// The observed state of a function.
+    pub struct FunctionStatus {
+        /// Its ARN.
+        pub arn: Option<String>,
     }
 }
 
@@ -92,6 +119,16 @@ model! {
         pub compress: Option<bool>,
         /// Id of the cache policy, for example of AWS's own `CachingOptimized`.
         pub cache_policy_id: Option<String>,
+        /// Functions that handle requests at the edge.
+        pub function_association: Vec<FunctionAssociation>,
+    }
+
+    /// A function, and the event that starts it.
+    pub struct FunctionAssociation {
+        /// For example `viewer-request`: before the cache is searched.
+        pub event_type: Option<String>,
+        /// The function's ARN. The CRD has neither a reference nor a selector for it.
+        pub function_arn: Option<String>,
     }
 
     /// An answer that replaces an origin's error.

@@ -238,8 +238,14 @@ fn rules() -> Result<String> {
                 groups.iter().map(full).collect::<Vec<_>>()
             };
             let resources: Vec<String> = texts(&rule["resources"]).iter().flat_map(full).collect();
+            let mut resources = resources.join(", ");
+            let names: Vec<String> =
+                texts(&rule["resourceNames"]).iter().map(|name| format!("`{name}`")).collect();
+            if !names.is_empty() {
+                resources = format!("{resources} with the name {}", names.join(" or "));
+            }
             let verbs = texts(&rule["verbs"]).join(", ");
-            rows.push(vec![format!("`{role_name}`"), resources.join(", "), verbs]);
+            rows.push(vec![format!("`{role_name}`"), resources, verbs]);
         }
     }
     Ok(table(&["role", "resources", "verbs"], rows))

@@ -172,6 +172,15 @@ mod tests {
                     assert_eq!(rule["verbs"], serde_json::json!(["get"]));
                 }
                 "paved-road:aggregate-to-crossplane" | "paved-road-provider-helm" => {}
+                // Kubernetes cannot limit `create` by name.
+                "paved-road-provider-kubernetes-claims" if rule["resourceNames"].is_null() => {
+                    assert_eq!(rule["verbs"], serde_json::json!(["create"]));
+                }
+                "paved-road-provider-kubernetes-claims" => {
+                    assert_eq!(rule["resourceNames"], serde_json::json!(["frontend-rewrite"]));
+                    let verbs = serde_json::json!(["get", "patch", "delete"]);
+                    assert_eq!(rule["verbs"], verbs);
+                }
                 _ => panic!("{role}: {rule}"),
             }
         }

@@ -9,10 +9,14 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// CRDs from the providers' repositories, as of one day.
+use crate::workspace;
+
+/// The folder of CRDs in this repository, for kinds that another folder may lack.
+const OWN: &str = "xtask/crds";
+
+/// CRDs from the providers' repositories.
 pub struct Snapshot {
-    folder: PathBuf,
-    index: Vec<Entry>,
+    folders: Vec<(PathBuf, Vec<Entry>)>,
 }
 
 /// The entry of a CRD in INDEX.json.
@@ -33,33 +37,43 @@ pub struct Entry {
 }
 
 impl Snapshot {
-    /// Reads the index.
+    /// Reads the indexes of a folder and of `xtask/crds`. A kind in both is taken from the folder.
     pub fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join("INDEX.json");
-        let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-        let index =
-            serde_json::from_slice(&text).with_context(|| format!("reading {}", path.display()))?;
-        Ok(Self { folder: folder.to_owned(), index })
+        let folders = [folder.to_owned(), workspace::root().join(OWN)];
+        let folders = folders.into_iter().map(|folder| Ok((folder.clone(), index(&folder)?)));
+        Ok(Self { folders: folders.collect::<Result<_>>()? })
     }
 
-    /// The entry of a kind.
-    pub fn find(&self, group: &str, kind: &str) -> Result<&Entry> {
-        self.index
+    /// The entry of a kind, and its folder.
+    pub fn find(&self, group: &str, kind: &str) -> Result<(&Path, &Entry)> {
+        let is_of_kind =
+            |entry: &&Entry| entry.kind == kind && entry.file.split('_').next() == Some(group);
+        self.folders
             .iter()
-            .find(|entry| entry.kind == kind && entry.file.split('_').next() == Some(group))
-            .with_context(|| format!("{} has no CRD of {kind} in {group}", self.folder.display()))
+            .find_map(|(folder, index)| Some((folder.as_path(), index.iter().find(is_of_kind)?)))
+            .with_context(|| {
+                let folders = self.folders.iter().map(|(folder, _)| folder.display().to_string());
+                let folders: Vec<_> = folders.collect();
+                format!("no CRD of {kind} in {group} in {}", folders.join(" and "))
+            })
     }
+}
 
+fn index(folder: &Path) -> Result<Vec<Entry>> {
+    let path = folder.join("INDEX.json");
+    let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("reading {}", path.display()))
+}
+
+impl Entry {
     /// The whole CRD.
-    pub fn crd(&self, entry: &Entry) -> Result<Value> {
-        let path = self.folder.join(&entry.file);
+    pub fn crd(&self, folder: &Path) -> Result<Value> {
+        let path = folder.join(&self.file);
         let text =
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         serde_saphyr::from_str(&text).with_context(|| format!("reading {}", path.display()))
     }
-}
 
-impl Entry {
     /// The comment at the top of a slice.
     pub fn header(&self, version: &str) -> String {
         format!(

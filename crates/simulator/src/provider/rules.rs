@@ -310,10 +310,12 @@ fn is_less(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether a value is this name, or contains it.
+/// Whether a value is this name or an ARN that ends in it, or contains one of them.
 fn mentions(value: &Value, name: &str) -> bool {
     match value {
-        Value::String(text) => text == name,
+        Value::String(text) => {
+            text == name || text.starts_with("arn:") && text.rsplit('/').next() == Some(name)
+        }
         Value::Array(items) => items.iter().any(|item| mentions(item, name)),
         Value::Object(fields) => fields.values().any(|field| mentions(field, name)),
         _ => false,

@@ -116,7 +116,7 @@ fn unified_edits() -> Vec<Edit> {
             "port": 9090,
         },
         "database": {"size": "large"},
-        "frontend": {"retainFiles": false},
+        "frontend": {"retainFiles": false, "kind": "pages"},
     }});
     let variable = json!({"name": "LOG_LEVEL", "value": "debug"});
     let image = json!("ghcr.io/acme/checkout:1.5.0");
@@ -133,6 +133,7 @@ fn unified_edits() -> Vec<Edit> {
             ),
             ("postgres-role", "/spec/forProvider/connectionLimit", json!(200)),
             ("frontend-bucket", "/spec/forProvider/forceDestroy", json!(true)),
+            ("frontend-rewrite", "/spec/forProvider/codeSecretRef/key", json!("pages.js")),
         ],
     )]
 }

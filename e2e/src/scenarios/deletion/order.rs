@@ -23,10 +23,11 @@ pub(in crate::scenarios) fn usages(example: &str) -> Vec<&'static str> {
         "gpu-workspace" => vec!["security-group-by-instance"],
         "unified-environment" => vec![
             "frontend-access-by-frontend-site",
+            "frontend-rewrite-by-frontend-site",
             "postgres-db-by-backend-deployment",
             "postgres-role-by-postgres-db",
         ],
-        "rds" => vec!["frontend-access-by-frontend-site"],
+        "rds" => vec!["frontend-access-by-frontend-site", "frontend-rewrite-by-frontend-site"],
         "virtual-environment" => vec!["host-namespace-by-vcluster"],
         "eks" => vec![
             "cluster-by-node-pool",

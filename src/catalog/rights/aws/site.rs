@@ -7,6 +7,8 @@ use crate::models::aws::{cloudfront, s3};
 
 const ORIGIN_ACCESS: &[&str] = &["cloudfront::*:origin-access-control/*"];
 
+const FUNCTIONS: &[&str] = &["cloudfront::*:function/*"];
+
 const TAG_BUCKET: &[&str] = &["s3:PutBucketTagging", "s3:TagResource", "s3:UntagResource"];
 
 pub(super) const BUCKET: Rights<Scope> = Rights {
@@ -88,6 +90,16 @@ pub(super) const ORIGIN_ACCESS_CONTROL: Rights<Scope> = Rights {
         create(&["cloudfront:CreateOriginAccessControl"], ANYTHING),
         update(&["cloudfront:UpdateOriginAccessControl"], all(ORIGIN_ACCESS)),
         delete(&["cloudfront:DeleteOriginAccessControl"], all(ORIGIN_ACCESS)),
+    ],
+};
+
+pub(super) const FUNCTION: Rights<Scope> = Rights {
+    kind: cloudfront::Function::KIND,
+    grants: &[
+        observe(&["cloudfront:DescribeFunction", "cloudfront:GetFunction"], all(FUNCTIONS)),
+        create(&["cloudfront:CreateFunction", "cloudfront:PublishFunction"], all(FUNCTIONS)),
+        update(&["cloudfront:PublishFunction", "cloudfront:UpdateFunction"], all(FUNCTIONS)),
+        delete(&["cloudfront:DeleteFunction"], all(FUNCTIONS)),
     ],
 };
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use crossplane::api_version;
 use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
@@ -68,7 +68,8 @@ fn binding(role: &str, account: &str) -> Value {
 
 /// The rights of provider-kubernetes for the manifests in Objects. It gets a manifest, applies it
 /// by patches (which also create it), and deletes it. It watches if the Object says so. Even for
-/// observed objects, it compares by a dry run of a patch.
+/// observed objects, it compares by a dry run of a patch. Rights to Secrets are limited to their
+/// names.
 fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in at_home(api, "Object") {
@@ -80,7 +81,13 @@ fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
         if object["spec"]["managementPolicies"] != json!(["Observe"]) {
             verbs.extend(["create", "delete"]);
         }
-        rights.allow(api_version::group_of(wrapped), &plurals.for_object(wrapped)?, &verbs);
+        let (group, resource) = (api_version::group_of(wrapped), plurals.for_object(wrapped)?);
+        if wrapped["kind"] == "Secret" {
+            let name = wrapped["metadata"]["name"].as_str().context("a Secret without a name")?;
+            rights.allow_named(group, &resource, name, &verbs);
+        } else {
+            rights.allow(group, &resource, &verbs);
+        }
     }
     Ok(rights)
 }

@@ -19,28 +19,51 @@ pub const WRITE: [&str; 7] = ["get", "list", "watch", "create", "update", "patch
 
 /// Rights: verbs by API group and resource. Verbs for the same resource are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rights(BTreeMap<(String, String), BTreeSet<String>>);
+pub struct Rights {
+    /// Verbs on all objects of a resource.
+    all: Verbs<(String, String)>,
+    /// Verbs on the objects of a resource with one name.
+    named: Verbs<(String, String, String)>,
+}
+
+type Verbs<K> = BTreeMap<K, BTreeSet<String>>;
 
 impl Rights {
     /// Adds verbs on a resource.
     pub fn allow(&mut self, group: &str, resource: &str, verbs: &[&str]) {
         let key = (group.to_owned(), resource.to_owned());
-        self.0.entry(key).or_default().extend(verbs.iter().map(|verb| (*verb).to_owned()));
+        self.all.entry(key).or_default().extend(verbs.iter().map(|verb| (*verb).to_owned()));
+    }
+
+    /// Adds verbs on objects with this name, in all namespaces. Kubernetes cannot limit `create`,
+    /// `list` and `watch` by name, because such requests have no name.
+    pub fn allow_named(&mut self, group: &str, resource: &str, name: &str, verbs: &[&str]) {
+        const WITHOUT_NAME: [&str; 3] = ["create", "list", "watch"];
+        let (all, named): (Vec<&str>, Vec<&str>) =
+            verbs.iter().partition(|verb| WITHOUT_NAME.contains(*verb));
+        if !all.is_empty() {
+            self.allow(group, resource, &all);
+        }
+        let key = (group.to_owned(), resource.to_owned(), name.to_owned());
+        self.named.entry(key).or_default().extend(named.into_iter().map(str::to_owned));
     }
 
     /// The union of these and other rights.
     pub fn and(mut self, others: Self) -> Self {
-        for (key, verbs) in others.0 {
-            self.0.entry(key).or_default().extend(verbs);
+        for (key, verbs) in others.all {
+            self.all.entry(key).or_default().extend(verbs);
+        }
+        for (key, verbs) in others.named {
+            self.named.entry(key).or_default().extend(verbs);
         }
         self
     }
 
     /// The rules of a role. Resources with the same verbs share a rule, and so do groups with the
-    /// same resources.
+    /// same resources. Verbs on objects with one name follow, in rules of their own.
     pub fn rules(&self) -> Vec<Value> {
         let mut resources: BTreeMap<(&str, Vec<&str>), Vec<&str>> = BTreeMap::new();
-        for ((group, resource), verbs) in &self.0 {
+        for ((group, resource), verbs) in &self.all {
             resources.entry((group, ordered(verbs))).or_default().push(resource);
         }
         let mut groups: BTreeMap<(Vec<&str>, Vec<&str>), Vec<&str>> = BTreeMap::new();
@@ -53,7 +76,10 @@ impl Rights {
             .collect();
         rules.sort_unstable();
         let rule = |(groups, resources, verbs)| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
-        rules.into_iter().map(rule).collect()
+        let named = self.named.iter().map(|((group, resource, name), verbs)| {
+            json!({"apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": ordered(verbs)})
+        });
+        rules.into_iter().map(rule).chain(named).collect()
     }
 
     /// A ClusterRole with these rights and a sentence about it.
@@ -138,6 +164,17 @@ mod tests {
         rights.allow("apps", "statefulsets", &["get", "patch"]);
         let rules = json!([{"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": ["get", "patch"]}]);
         assert_eq!(json!(rights.rules()), rules);
+    }
+
+    #[test]
+    fn rights_by_name_have_separate_rules_without_create() {
+        let mut rights = Rights::default();
+        rights.allow_named("", "secrets", "code", &["get", "create", "delete"]);
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["code"], "verbs": ["get", "delete"]},
+        ]);
+        assert_eq!(json!(rights.clone().and(rights).rules()), rules);
     }
 
     #[test]
