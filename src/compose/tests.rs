@@ -135,7 +135,7 @@ impl Test {
         let now = "2026-11-21T09:00:00Z".parse().unwrap();
         let mut composition =
             Composition::new(xr, "things", &self.settings, observed, now, &mut random);
-        let free = ["Deployment/team/web", "Secret/team/thing-things"];
+        let free = ["Deployment/team/web", "Secret/team/thing-things", "Service/team/web"];
         composition.take_found(free.map(|name| (name.to_owned(), None)).into());
         api(&mut composition)?;
         composition.complete_and_build(

@@ -21,6 +21,7 @@ fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Composit
     let mut random = |_: &mut [u8]| {};
     let mut cx =
         Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
+    cx.take_found([("Service/b/a".to_owned(), None)].into());
     cx.object("namespace", object).add()?;
     cx.complete_and_build(Object::new(), &[])
 }
