@@ -106,7 +106,7 @@ impl World {
         objects.len() == 12 && objects.iter().all(|one| !is_deleted(one))
     }
 
-    /// Whether nothing of the namespace `team` is left, and the other namespaces are unchanged.
+    /// Whether no object of the namespace `team` is left, and the other namespaces are unchanged.
     fn has_lost_team(&self) -> bool {
         let kinds = ["Namespace", "StockPool", "Queue", "Instance", "Topic"];
         let left: Vec<String> = kinds

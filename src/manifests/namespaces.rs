@@ -21,7 +21,7 @@ pub const CHECK: &str = "!has(params.data) || !(oldObject.metadata.name in param
 /// A namespace that is already being deleted. Kubernetes itself repeats the deletion.
 pub const NOT_YET_DELETED: &str = "!has(oldObject.metadata.deletionTimestamp)";
 
-/// The spec of the policy. One policy protects a cluster, whatever the groups of the APIs.
+/// The spec of the policy. One policy protects a cluster with any groups of the APIs.
 pub fn policy_spec() -> Value {
     let command = "Run: paved delete --namespace ";
     json!({

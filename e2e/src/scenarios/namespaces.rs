@@ -33,8 +33,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// How long a deletion must hang to count as one that never ends.
 const HANGS: Duration = Duration::from_secs(45);
 
-/// In the claims API, managed resources have no namespace, so nothing protects and nothing needs
-/// protection.
+/// In the claims API, managed resources have no namespace, so no policy is necessary.
 pub(super) async fn claims_namespace_is_deleted_by_kubectl(fixture: Fixture) -> Result<()> {
     let team = team(&fixture, "claims").await?;
     let composites = fill(&team, Flavour::Claims).await?;
@@ -222,7 +221,7 @@ async fn delete(team: &Fixture, namespace: &str) -> Result<crate::paved::Running
 }
 
 /// Deletes a namespace. Kills the command so many times, or interrupts it, each after a random
-/// pause. Checks that nothing is left.
+/// pause. Checks that no resource is left.
 async fn delete_killed(team: &Fixture, kills: usize) -> Result<()> {
     for _ in 0..kills {
         let command = delete(team, &team.namespace).await?;
@@ -257,7 +256,7 @@ async fn is_gone(team: &Fixture) -> Result<()> {
     .await
 }
 
-/// The resources in the clouds whose managed resource was in a namespace.
+/// The resources in the clouds of managed resources in a namespace.
 async fn externals(team: &Fixture) -> Result<Vec<Value>> {
     let mut all = team.objects.list("v1", "ConfigMap", fake_providers::NAMESPACE).await?;
     all.retain(|object| {

@@ -207,7 +207,7 @@ impl Target<'_> {
         }
     }
 
-    /// Shows what is deleted.
+    /// Shows the objects that are deleted.
     async fn show(
         &self,
         environments: &[Found],

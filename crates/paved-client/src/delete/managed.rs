@@ -1,4 +1,4 @@
-//! The managed resources in a namespace, whatever composed them. Their providers need the
+//! The managed resources in a namespace, of any composite or of none. Their providers need the
 //! namespace: once its deletion has begun, they cannot connect to their clouds any more.
 
 use std::collections::BTreeSet;
