@@ -1,6 +1,7 @@
 //! Files that are generated from the types: XRDs, Compositions, the input's CRD and the reference.
 
 pub mod argocd;
+pub mod namespaces;
 pub mod policy;
 mod reference;
 pub mod rights;

@@ -33,14 +33,15 @@ pub struct Controller {
 pub struct Replica(Process);
 
 impl Controller {
-    /// Creates the service account with its rights. Removes the Lease of earlier replicas, which
-    /// counts their deletions.
+    /// Creates the service account with its rights, without the policy on namespaces. Removes the
+    /// Lease of earlier replicas, which counts their deletions.
     pub async fn install(fixture: &Fixture) -> Result<Self> {
         let manifest = yaml::read(&workspace::root().join("package/controller.yaml"))?;
         let is_replica = |object: &Value| {
             object["kind"] == "Deployment" || object["kind"] == "PodDisruptionBudget"
         };
-        let objects: Vec<Value> = manifest.into_iter().filter(|one| !is_replica(one)).collect();
+        let is_omitted = |one: &Value| is_replica(one) || is_policy(one);
+        let objects: Vec<Value> = manifest.into_iter().filter(|one| !is_omitted(one)).collect();
         fixture.plane.outer.apply(&objects).await?;
         if let Some(lease) = lease(fixture).await? {
             fixture.objects.delete(&lease).await?;
@@ -74,6 +75,19 @@ impl Controller {
         let replica = Process::start(program, workdir.folder(), &workdir.logs())?;
         replica.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
         Ok(Replica(replica))
+    }
+
+    /// Installs the policy on namespaces.
+    pub async fn protect(&self) -> Result<()> {
+        self.fixture.plane.outer.apply(&policies()?).await
+    }
+
+    /// Removes the policy on namespaces.
+    pub async fn unprotect(&self) -> Result<()> {
+        for object in policies()? {
+            self.fixture.objects.delete(&object).await?;
+        }
+        Ok(())
     }
 
     /// The output of `paved controller --dry-run`.
@@ -125,6 +139,16 @@ impl Replica {
         });
         Ok(deletions.filter_map(|entry| entry["environment"].as_str().map(str::to_owned)).collect())
     }
+}
+
+/// The policy on namespaces and its binding.
+fn policies() -> Result<Vec<Value>> {
+    let manifest = yaml::read(&workspace::root().join("package/controller.yaml"))?;
+    Ok(manifest.into_iter().filter(is_policy).collect())
+}
+
+fn is_policy(object: &Value) -> bool {
+    object["kind"].as_str().is_some_and(|kind| kind.starts_with("ValidatingAdmissionPolicy"))
 }
 
 /// The Lease of the replicas.

@@ -100,10 +100,14 @@ impl Paved {
         Running(command.spawn().context("starting bash")?).ends().await
     }
 
-    /// Starts it, with a text on its standard input.
+    /// Starts it, with a text on its standard input. Without `--namespace`, in the fixture's
+    /// namespace.
     pub async fn start(&self, args: &[&str], input: &str) -> Result<Running> {
         let mut command = Command::new(&self.program);
-        command.args(args).arg("--kubeconfig").arg(&self.kubeconfig).args(["-n", &self.namespace]);
+        command.args(args).arg("--kubeconfig").arg(&self.kubeconfig);
+        if !args.contains(&"--namespace") {
+            command.args(["-n", &self.namespace]);
+        }
         if let Some(person) = &self.person {
             command.args(["--as", person]);
         }
@@ -134,6 +138,11 @@ impl Running {
             .and_then(|id| Pid::from_raw(id.cast_signed()))
             .context("paved has ended")?;
         kill_process(pid, Signal::INT).context("interrupting paved")
+    }
+
+    /// Kills it, as `kill -9` does.
+    pub async fn kill(mut self) -> Result<()> {
+        self.0.kill().await.context("killing paved")
     }
 
     /// Waits for its end.

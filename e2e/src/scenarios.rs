@@ -13,6 +13,7 @@ mod figures;
 mod inside;
 mod install;
 mod lifecycle;
+mod namespaces;
 mod operations;
 mod portal;
 mod quiet;
@@ -155,6 +156,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(core old claims::every_claim_becomes_ready),
     scenario!(core claims::every_namespaced_composite_becomes_ready),
     scenario!(core install::compositions_are_selected_by_their_provider),
+    scenario!(core old namespaces::claims_namespace_is_deleted_by_kubectl),
+    scenario!(namespaces::unprotected_namespace_is_never_deleted),
     scenario!(core up::it_listens_on_loopback_alone),
     scenario!(core old lifecycle::every_environment_stops_and_starts),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
@@ -185,6 +188,9 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(old lifecycle::wrong_settings_prevent_no_stop, Elsewhere),
     scenario!(old lifecycle::paused_environment_is_shown_and_not_deleted, Elsewhere),
     scenario!(old lifecycle::environment_from_git_is_stopped_and_not_deleted, Elsewhere),
+    // A controller and a policy protect the namespaces of all scenarios.
+    scenario!(core namespaces::protected_namespace_is_deleted_by_paved, Elsewhere),
+    scenario!(namespaces::killed_deletions_leave_no_resource, Elsewhere),
     // From here on, each needs a control plane of its own again. There is room for it now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
     scenario!(shared_database::lost_admin_option_is_named_and_repaired, Elsewhere),

@@ -107,8 +107,8 @@ pub(crate) enum Command {
     /// Start a stopped environment. With --wait, also wait until it runs.
     #[command(after_help = lifecycle::START_HELP)]
     Start(Start),
-    /// Delete environments. With --wait, also show the progress of the deletion.
-    #[command(after_help = help::EXIT_CODES)]
+    /// Delete environments, or a namespace with all its environments.
+    #[command(after_help = help::DELETE_HELP)]
     Delete(Delete),
     /// Open an environment: a shell on its machine, its cluster or its database.
     #[command(after_help = connect::HELP)]

@@ -1,5 +1,6 @@
 //! `paved delete`: deletes environments with all their resources.
 
+mod namespace;
 mod plan;
 
 use std::collections::BTreeSet;
@@ -27,12 +28,30 @@ use crate::style::{self, BOLD, Leaf, one_line};
 /// the progress.
 const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
+/// The default time limit of a wait.
+const TIMEOUT: Duration = Duration::from_mins(30);
+
 /// Time limit for one read of one environment's resources.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks for confirmation and deletes. Without a terminal to ask at and without `--yes`, deletes
-/// no environment. With `--wait`, waits until all environments are deleted.
+/// no environment. With `--wait`, waits until all environments are deleted. Without a name, deletes
+/// a namespace.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
+    let longest = args.timeout.unwrap_or(TIMEOUT);
+    if args.names.is_empty() {
+        return namespace::run(args, longest, console).await;
+    }
+    if args.timeout.is_some() && !args.wait {
+        let message = "--timeout: found without --wait; allowed: with --wait, or for a namespace";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if let Some(Some(namespace)) = &args.yes {
+        return Err(Failure::Usage(format!(
+            "--yes: found the namespace {namespace} and names of environments; allowed: one of \
+             them. Nothing was deleted"
+        )));
+    }
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let mut found = Vec::new();
@@ -50,30 +69,36 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     if found.is_empty() {
         return Ok(());
     }
-    if !(args.yes || agreed(&found, console)?) {
+    if !(args.yes.is_some() || agreed(&found, console)?) {
         return Err(Failure::Usage("cancelled. Nothing was deleted".to_owned()));
     }
     let served = Served::default();
     let mut parts = Vec::new();
     for one in found.iter().filter(|_| args.wait) {
-        let late = |_| {
-            let title = Environment::from_object(&one.object).title();
-            let after = spell(READ_TIMEOUT);
-            Failure::TimedOut(format!(
-                "{title}: could not load its resources within {after}. Nothing was deleted. Try \
-                 again, or use a longer --timeout"
-            ))
-        };
-        parts.push(
-            timeout(READ_TIMEOUT, Parts::find(&cluster, &served, one)).await.map_err(late)??,
-        );
+        parts.push(find_parts(&cluster, &served, one).await?);
     }
     delete_all(&cluster, &found, console).await?;
     if !args.wait {
         return kept(found.iter().map(|one| Environment::from_object(&one.object)), console);
     }
-    let gone = until_gone(&cluster, found, parts, args.timeout, console);
+    let gone = until_gone(&cluster, found, parts, longest, console);
     signals::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
+}
+
+/// Finds the resources of an environment before its deletion.
+async fn find_parts(cluster: &Cluster, served: &Served, one: &Found) -> Result<Parts, Failure> {
+    let late = |_| {
+        let title = Environment::from_object(&one.object).title();
+        let after = spell(READ_TIMEOUT);
+        Failure::TimedOut(format!(
+            "{title}: could not load its resources within {after}. Nothing was deleted. Try again, \
+             or use a longer --timeout"
+        ))
+    };
+    timeout(READ_TIMEOUT, Parts::find(cluster, served, one))
+        .await
+        .map_err(late)?
+        .map_err(Into::into)
 }
 
 /// Deletes the environments one after another. A signal ends the command between two environments.

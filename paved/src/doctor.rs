@@ -8,6 +8,7 @@ mod clusters;
 mod compositions;
 mod crossplane;
 mod family;
+mod namespaces;
 mod objects;
 mod packages;
 mod paused;

@@ -114,7 +114,15 @@ fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let program = args.first().and_then(|path| Path::new(path).file_name());
     let by_kubectl = program.is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
     let command = self::command().bin_name(if by_kubectl { "kubectl paved" } else { "paved" });
-    Cli::from_arg_matches(&command.try_get_matches_from(args)?)
+    let names_namespace = args.iter().any(|arg| {
+        let arg = arg.to_string_lossy();
+        arg == "--namespace" || arg.starts_with("--namespace=")
+    });
+    let mut cli = Cli::from_arg_matches(&command.try_get_matches_from(args)?)?;
+    if let Command::Delete(delete) = &mut cli.command {
+        delete.names_namespace = names_namespace;
+    }
+    Ok(cli)
 }
 
 /// Runs the commands that need a cluster on one thread, because they mostly wait.

@@ -2,8 +2,9 @@
 //! composed resources.
 
 use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests::namespaces;
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
-use k8s_schema::policy::{Write, rejections};
+use k8s_schema::policy::{Write, rejections, rejections_with};
 use serde_json::{Value, json};
 
 /// The policies' rejections of a write by a user, in the claims API or the namespaced API.
@@ -15,7 +16,10 @@ fn judged(
 ) -> Vec<String> {
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
     let group = flavour.default_group();
-    rejections(&policies(&groups, CROSSPLANE), Write { object, before, group, resource, user })
+    rejections(
+        &policies(&groups, CROSSPLANE),
+        Write { object: Some(object), before, group, resource, user },
+    )
 }
 
 /// Every resource with a field that belongs to Crossplane, and that field.
@@ -128,10 +132,74 @@ fn given_account_of_crossplane_may_write_guarded_fields() {
     let object = object(&[("/resourceRef", json!({"name": "x"}))]);
     let rejected = |user: &str| {
         let resource = "environments";
-        rejections(&own, Write { object: &object, before: None, group, resource, user }).len()
+        rejections(&own, Write { object: Some(&object), before: None, group, resource, user }).len()
     };
     assert_eq!(rejected("system:serviceaccount:upbound-system:crossplane"), 0);
     assert_eq!(rejected(CROSSPLANE), 1);
+}
+
+/// The refusals of the deletion of a namespace, with the controller's list of namespaces.
+fn deletion_refusals(namespace: &Value, list: Option<&Value>) -> Vec<String> {
+    let write = Write {
+        object: None,
+        before: Some(namespace),
+        group: "",
+        resource: "namespaces",
+        user: "ada",
+    };
+    rejections_with(&namespaces::policy("paved-controller"), write, |reference| {
+        assert_eq!((reference.api_version, reference.kind), ("v1", "ConfigMap"));
+        let place = (reference.namespace, reference.name);
+        assert_eq!(place, ("paved-controller", namespaces::NAME));
+        list.map(|data| json!({"metadata": {"name": reference.name}, "data": data}))
+    })
+}
+
+#[test]
+fn namespace_with_environments_is_not_deleted() {
+    let team = json!({"metadata": {"name": "team"}});
+    let list = json!({"team": "StockPool/a, StockPool/b", "other": "StockPool/c"});
+    assert_eq!(
+        deletion_refusals(&team, Some(&list)),
+        [
+            "the namespace has environments, so its deletion would not end: StockPool/a, StockPool/b. \
+          Run: paved delete --namespace team"
+        ]
+    );
+    let none = [""; 0];
+    for (namespace, list) in [
+        (json!({"metadata": {"name": "empty"}}), Some(&list)),
+        (team.clone(), Some(&json!({}))),
+        (team.clone(), None),
+        // Kubernetes deletes the namespace again after its contents.
+        (
+            json!({"metadata": {"name": "team", "deletionTimestamp": "2026-01-01T12:00:00Z"}}),
+            Some(&list),
+        ),
+    ] {
+        assert_eq!(deletion_refusals(&namespace, list), none, "{namespace} {list:?}");
+    }
+    let without_data =
+        Write { object: None, before: Some(&team), group: "", resource: "namespaces", user: "ada" };
+    let policy = namespaces::policy("paved-controller");
+    let empty = json!({"metadata": {"name": namespaces::NAME}});
+    assert_eq!(rejections_with(&policy, without_data, |_| Some(empty.clone())), none);
+    let created = Write { object: Some(&team), before: None, ..without_data };
+    assert_eq!(rejections_with(&policy, created, |_| Some(json!({"data": list}))), none);
+    let other = Write { resource: "secrets", ..without_data };
+    assert_eq!(rejections_with(&policy, other, |_| Some(json!({"data": list}))), none);
+}
+
+#[test]
+fn binding_without_its_parameter_decides_by_its_action() {
+    let mut policy = namespaces::policy("paved-controller");
+    let team = json!({"metadata": {"name": "team"}});
+    let write =
+        Write { object: None, before: Some(&team), group: "", resource: "namespaces", user: "ada" };
+    policy[1]["spec"]["paramRef"]["parameterNotFoundAction"] = json!("Deny");
+    assert_eq!(rejections_with(&policy, write, |_| None).len(), 1);
+    let found = json!({"data": {"team": "StockPool/a"}});
+    assert_eq!(rejections_with(&policy[..1], write, |_| Some(found.clone())), [""; 0]);
 }
 
 /// The policy in the guide about lifetimes.
@@ -179,7 +247,7 @@ fn documented_policy_forbids_every_mark_that_prevents_a_deletion() {
     let rejected = |metadata: Value, user: &str| {
         let object = json!({"metadata": metadata, "spec": {}});
         let (group, resource) = (Flavour::Claims.default_group(), "gpudevworkspaceclaims");
-        let write = Write { object: &object, before: None, group, resource, user };
+        let write = Write { object: Some(&object), before: None, group, resource, user };
         !rejections(&policies, write).is_empty()
     };
     for mark in MARKS {
@@ -206,8 +274,10 @@ fn documented_policy_rejects_only_new_violations() {
     };
     let rejected = |before: Option<&Value>, object: &Value| -> Vec<String> {
         let (group, resource) = (Flavour::Claims.default_group(), "gpudevworkspaceclaims");
-        let messages =
-            rejections(&policies, Write { object, before, group, resource, user: CROSSPLANE });
+        let messages = rejections(
+            &policies,
+            Write { object: Some(object), before, group, resource, user: CROSSPLANE },
+        );
         messages.iter().map(|message| message.split(':').next().unwrap().to_owned()).collect()
     };
     let (ttl, machine) = ("spec.lifecycle.ttl", "spec.parameters.instanceType");

@@ -10,9 +10,10 @@ use fake_kube::{Cluster, Server};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_schema::Schemas;
-use kube::api::{Api, ListParams, PostParams, VersionMatch, WatchEvent, WatchParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams, VersionMatch, WatchEvent, WatchParams};
 use kube::core::ObjectMeta;
 use kube::{Client, Config, Error};
+use serde_json::json;
 
 /// A cluster, its server, and the ConfigMaps of a namespace.
 async fn start() -> (Arc<Cluster>, Server, Api<ConfigMap>) {
@@ -59,6 +60,40 @@ async fn list_of_an_exact_version_has_the_objects_of_that_time() {
     cluster.cut_watches();
     let expired = maps.list(&params).await.unwrap_err();
     assert!(matches!(&expired, Error::Api(status) if status.code == 410), "{expired}");
+}
+
+#[tokio::test]
+async fn policy_with_a_parameter_refuses_a_deletion() {
+    let kind = "ValidatingAdmissionPolicy";
+    let policies = vec![
+        json!({"kind": kind, "metadata": {"name": "kept"}, "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["DELETE"], "resources": ["configmaps"]}]},
+            "validations": [{"expression": "!(oldObject.metadata.name in params.data)",
+                "messageExpression": "params.data[oldObject.metadata.name]"}]}}),
+        json!({"kind": format!("{kind}Binding"), "spec": {"policyName": "kept", "paramRef": {
+            "name": "list", "namespace": "default", "parameterNotFoundAction": "Allow"}}}),
+    ];
+    let kinds = Kinds::new([], Schemas::new([].iter()).unwrap(), policies);
+    let cluster = Arc::new(Cluster::new(kinds, Access::open(User::new("ada", &[]))));
+    let server = Server::start(Arc::clone(&cluster)).await.unwrap();
+    let config = Config::new(format!("http://{}", server.address).parse().unwrap());
+    let maps: Api<ConfigMap> = Api::namespaced(Client::try_from(config).unwrap(), "default");
+    create(&maps, "a").await;
+    let mut list = maps.get("a").await.unwrap();
+    list.metadata = ObjectMeta { name: Some("list".to_owned()), ..ObjectMeta::default() };
+    list.data = Some([("a".to_owned(), "a is in use".to_owned())].into());
+    maps.create(&PostParams::default(), &list).await.unwrap();
+    for params in [DeleteParams::default(), DeleteParams::default().dry_run()] {
+        let refused = maps.delete("a", &params).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::Api(status) if status.message.ends_with("a is in use")),
+            "{refused}"
+        );
+    }
+    maps.delete("list", &DeleteParams::default()).await.unwrap();
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
 }
 
 #[tokio::test]

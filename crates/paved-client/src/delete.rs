@@ -1,5 +1,6 @@
 //! Deletes environments, and lists the remaining resources of a deleted one.
 
+mod managed;
 mod parts;
 
 use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
@@ -7,6 +8,7 @@ use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
 use crate::Failure;
 use crate::cluster::{Cluster, Found};
 use crate::environment::Environment;
+pub use managed::{ManagedKinds, ManagedObject, ManagedObjects};
 pub use parts::{Parts, Remaining, composite};
 
 /// Deletes this object only, not a newer one with the same name. The object remains until all its

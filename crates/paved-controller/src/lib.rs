@@ -1,5 +1,5 @@
-//! The controller of `paved controller`: deletes expired environments, compares costs with budgets
-//! and sends notifications. All other work is the function's, also without a controller.
+//! The controller of `paved controller`: deletes expired environments, compares costs with budgets,
+//! lists the namespaces that must not be deleted yet, and sends notifications. All other work is the function's, also without a controller.
 //!
 //! Watches fill a store with a small record for each environment. One replica leads, by a Lease.
 //! Each second, the leader looks for announced ends that have passed. For each of them, it reads
@@ -10,6 +10,7 @@ mod clock;
 mod expiry;
 mod failure;
 mod flags;
+mod guard;
 #[cfg(test)]
 mod histories;
 mod lease;
@@ -42,6 +43,7 @@ pub use clock::Clock;
 use expiry::Expiry;
 pub use failure::Failure;
 pub use flags::Flags;
+use guard::Guard;
 use lease::Election;
 pub use limits::Limits;
 use metrics::Metrics;
@@ -58,7 +60,7 @@ use store::Store;
 /// The configuration of a controller.
 #[derive(Clone)]
 pub struct Options {
-    /// The namespace of the Lease.
+    /// The namespace of the Lease, and of the ConfigMap with the namespaces that have environments.
     pub namespace: String,
     /// The name of this replica: unique in the cluster and among restarts.
     pub identity: String,
@@ -125,6 +127,14 @@ pub async fn run(
             limits,
             spent: tokio::sync::Mutex::default(),
         },
+        guard: Guard::new(
+            &cluster,
+            &namespace,
+            Arc::clone(&store),
+            Arc::clone(&metrics),
+            clock.clone(),
+            limits,
+        ),
         budgets: Budgets {
             cluster,
             store: Arc::clone(&store),
@@ -182,6 +192,7 @@ async fn elect(election: &Election, store: &Store, limits: Limits) {
 struct Worker {
     source: Source,
     expiry: Expiry,
+    guard: Guard,
     budgets: Budgets,
     notices: Notices,
     election: Arc<Election>,
@@ -215,6 +226,7 @@ impl Worker {
             if !led {
                 tracing::info!("leads");
                 self.source.forget();
+                self.guard.resume();
                 self.expiry.resume().await;
                 self.notices.resume().await;
                 self.budgets.resume(self.notices.floor()).await;
@@ -230,6 +242,7 @@ impl Worker {
         }
         self.metrics.settings_missing(self.source.is_missing());
         let settings = self.source.get();
+        self.guard.pass().await;
         self.expiry.pass(settings).await;
         self.budgets.pass(settings.ok()).await;
         if let Err(error) = self.notices.pass().await {

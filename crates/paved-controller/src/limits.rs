@@ -29,6 +29,8 @@ pub struct Limits {
     pub budgets: Duration,
     /// The shortest time between two notes of sent events in the Lease.
     pub settle: Duration,
+    /// How often the leader reads the ConfigMap with the namespaces again.
+    pub namespaces: Duration,
     /// How long a receiver of notifications may take.
     pub answer: Duration,
     /// The first pause before a notification is sent again.
@@ -52,6 +54,7 @@ impl Default for Limits {
             pass: Duration::from_secs(5),
             budgets: Duration::from_secs(10),
             settle: Duration::from_secs(10),
+            namespaces: Duration::from_mins(1),
             answer: Duration::from_secs(10),
             resend: Duration::from_secs(1),
             longest_resend: Duration::from_mins(1),

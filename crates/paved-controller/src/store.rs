@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use function_paved_road::apis::Flavour;
 use function_paved_road::catalog::prices::Usd;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -49,7 +50,7 @@ struct Inner {
     gone: Vec<(Key, Record)>,
     /// Environments that changed since the last look.
     changed: BTreeSet<Key>,
-    /// Counts changes of prices and of annotations with a budget.
+    /// Counts new and removed environments, and changes of prices and of annotations with a budget.
     version: u64,
 }
 
@@ -243,7 +244,8 @@ impl Store {
         all
     }
 
-    /// Changes whenever a price or an annotation with a budget changes.
+    /// Changes whenever an environment comes or goes, or its price or annotation with a budget
+    /// changes.
     pub fn version(&self) -> u64 {
         self.inner().version
     }
@@ -263,6 +265,20 @@ impl Store {
             }
         }
         costs
+    }
+
+    /// The environments of the namespaced API by namespace, each as `Kind/name`.
+    pub fn by_namespace(&self) -> BTreeMap<Arc<str>, Vec<String>> {
+        let inner = self.inner();
+        let mut all: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
+        for key in inner.records.keys() {
+            let kind = inner.kinds.get(&key.kind).map(|watched| &watched.kind);
+            if let Some(kind) = kind.filter(|kind| kind.flavour() == Flavour::Namespaced) {
+                let names = all.entry(Arc::clone(&key.namespace)).or_default();
+                names.push(format!("{}/{}", kind.name(), key.name));
+            }
+        }
+        all
     }
 
     /// The environments that changed, and those that are gone, since the last call.

@@ -32,6 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::core::World;
+use ::crossplane::api_version::group_of;
 use ::crossplane::conditions::{find as condition, is_true, set as set_condition};
 use ::crossplane::json::{remove, text};
 use ::crossplane::names::PAUSED;
@@ -96,6 +97,8 @@ pub struct Provider {
     clouds: Clouds,
     /// The names of provider configs that do not exist.
     missing_configs: BTreeSet<String>,
+    /// Whether the namespace of the resources is being deleted.
+    is_namespace_deleted: bool,
 }
 
 impl Provider {
@@ -222,6 +225,7 @@ impl Provider {
         }
         let there = self
             .find_config(behaviour, object)
+            .and_then(|()| self.track_usage(behaviour, object))
             .and_then(|()| clusters::track_config(object))
             .and_then(|()| clusters::await_secret_namespace(object, world))
             .and_then(|()| (behaviour.waits)(object, world))
@@ -261,6 +265,14 @@ impl Provider {
         !matches!(behaviour.id, Id::None) && self.missing_configs.contains(name)
     }
 
+    fn track_usage(&self, behaviour: &KindBehaviour, object: &Value) -> Result<(), String> {
+        let is_namespaced = text(object, &["metadata", "namespace"]).is_some();
+        if self.is_namespace_deleted && is_namespaced && !matches!(behaviour.id, Id::None) {
+            return Err(untracked_usage(object));
+        }
+        Ok(())
+    }
+
     fn find_config(&self, behaviour: &KindBehaviour, object: &Value) -> Result<(), String> {
         if !self.lacks_config(behaviour, object) {
             return Ok(());
@@ -269,6 +281,22 @@ impl Provider {
         let kind = named("kind").unwrap_or("ProviderConfig");
         Err(missing_config(kind, named("name").unwrap_or("default")))
     }
+}
+
+/// The error of a provider that cannot record that a resource uses its provider config, because the
+/// namespace of both is being deleted.
+pub fn untracked_usage(object: &Value) -> String {
+    let named = |field| text(object, &["metadata", field]).unwrap_or_default();
+    let group = group_of(object);
+    let family = group.strip_suffix(".upbound.io").and_then(|_| group.split_once('.'));
+    let group = family.map_or(group, |(_, family)| family);
+    format!(
+        "connect failed: cannot track ProviderConfig usage: cannot apply ProviderConfigUsage: cannot \
+         create object: providerconfigusages.{group} {:?} is forbidden: unable to create new content \
+         in namespace {} because it is being terminated",
+        named("uid"),
+        named("namespace")
+    )
 }
 
 /// The error for a missing provider config, from providers that report it.

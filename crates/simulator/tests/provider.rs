@@ -26,6 +26,28 @@ fn an_unknown_managed_resource_is_ready_after_one_round() {
 }
 
 #[test]
+fn deleted_namespace_prevents_the_connection_of_namespaced_resources_only() {
+    let resources = |family: &str| {
+        json!({"i": {"apiVersion": format!("ec2.{family}.upbound.io/v1beta1"), "kind": "Instance",
+            "spec": {"forProvider": {"region": "us-east-1"}}}})
+    };
+    let mut provider = Provider::new(Pace::Instant);
+    provider.delete_namespace();
+    let mut team = namespaced(resources("aws.m"));
+    provider.answer(&mut team);
+    let told = message(&team, "i", "Synced");
+    assert!(told.starts_with("connect failed: cannot track ProviderConfig usage"), "{told}");
+    let end = "in namespace team because it is being terminated";
+    assert!(
+        told.contains("providerconfigusages.aws.m.upbound.io") && told.ends_with(end),
+        "{told}"
+    );
+    let mut cluster = world(resources("aws"));
+    provider.answer(&mut cluster);
+    assert_eq!(status(&cluster, "i", "Ready"), "True");
+}
+
+#[test]
 fn second_answer_leaves_a_ready_resource_unchanged() {
     let mut world = world(json!({"i": aws("Instance", json!({"region": "us-east-1"}))}));
     let mut provider = Provider::new(Pace::Instant);

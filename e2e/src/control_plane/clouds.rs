@@ -66,7 +66,7 @@ pub async fn postgres(workdir: &Workdir) -> Result<Option<Postgres>> {
 }
 
 /// The rights that the fake providers need beyond those of real ones: to create the namespace of
-/// their clouds, and to read the installed CRDs.
+/// their clouds, to see the deletion of namespaces, and to read the installed CRDs.
 fn rights() -> [serde_json::Value; 2] {
     let group = "rbac.authorization.k8s.io";
     let role = json!({

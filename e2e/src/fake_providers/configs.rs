@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use crossplane::api_version::group_of;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
-use simulator::provider::model::{Model, missing_config};
+use simulator::provider::model::{Model, missing_config, untracked_usage};
 use xtask::guide::{self, OPERATIONS};
 
 use super::Trouble;
@@ -41,7 +42,19 @@ impl Configs {
 
     /// Fails if a resource names a missing provider config. The providers of clouds are then
     /// silent, and other providers report it.
+    ///
+    /// Also fails if the usage of the provider config cannot be recorded: the deletion of a
+    /// namespace first deletes the usages in the namespace, and forbids to create them again. Then
+    /// the provider of a resource that is being deleted there never connects.
     pub async fn check(&self, object: &Value) -> Result<(), Trouble> {
+        let namespace = text(object, "/metadata/namespace");
+        if !namespace.is_empty() && object["metadata"]["deletionTimestamp"].is_string() {
+            let namespaces: Api<Namespace> = Api::all(self.client.clone());
+            let found = namespaces.get_metadata_opt(namespace).await?;
+            if found.is_some_and(|found| found.metadata.deletion_timestamp.is_some()) {
+                return Err(Trouble::Refused(untracked_usage(object)));
+            }
+        }
         let Some(named) = Named::by(object) else { return Ok(()) };
         if self.found.lock().unwrap_or_else(PoisonError::into_inner).contains(&named) {
             return Ok(());

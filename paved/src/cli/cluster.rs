@@ -248,12 +248,13 @@ pub(crate) enum DryRun {
 #[derive(Args, Debug)]
 pub(crate) struct Delete {
     /// Environments: NAME, or KIND/NAME if a name is ambiguous.
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required_unless_present = "namespace", value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// Delete without confirmation.
-    #[arg(short, long)]
-    pub(crate) yes: bool,
+    /// Delete without confirmation. For a whole namespace, write its name: --yes=NAMESPACE.
+    #[arg(short, long, num_args = 0..=1, require_equals = true, value_name = "NAMESPACE")]
+    #[expect(clippy::option_option, reason = "absent, without a value, with a value")]
+    pub(crate) yes: Option<Option<String>>,
 
     /// Treat environments that do not exist as deleted.
     #[arg(long)]
@@ -263,9 +264,13 @@ pub(crate) struct Delete {
     #[arg(long)]
     pub(crate) wait: bool,
 
-    /// Time limit of the wait, for example 90s, 30m or 1h30m.
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration, requires = "wait")]
-    pub(crate) timeout: Duration,
+    /// Time limit of the wait, for example 90s, 30m or 1h30m [default: 30m].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Whether the command line has the namespace's flag in its long form.
+    #[arg(skip)]
+    pub(crate) names_namespace: bool,
 
     #[command(flatten)]
     pub(crate) access: Access,

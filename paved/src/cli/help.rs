@@ -29,6 +29,27 @@ Exit codes:
   6    no access: the cluster does not answer, or denies access
   130  stopped by Ctrl-C or SIGTERM after the current step; a second signal aborts the step";
 
+pub(super) const DELETE_HELP: &str = "\
+Without a NAME, and with --namespace written out (not -n), the command deletes the namespace. It
+lists the environments and the other managed resources of the namespace, asks, deletes them, waits
+until they are gone, and then deletes the namespace. If it is interrupted, run it again. Without a
+terminal, it needs --yes=NAMESPACE: a plain --yes deletes no namespace.
+
+Examples:
+  paved delete ada                            delete an environment after a question
+  paved delete ada gpuws/grace --yes --wait   delete two environments, and wait for the end
+  paved delete --namespace team-vision        delete the namespace and everything in it
+
+Exit codes:
+  0    done
+  1    usage: a bad flag, or a name that does not exist
+  2    rejected by the API server, with every reason
+  3    rejected by the composition: the spec or the platform's Settings are invalid
+  4    provisioning failed
+  5    timed out
+  6    no access: the cluster does not answer, or denies access
+  130  stopped by Ctrl-C or SIGTERM";
+
 pub(super) const WAIT_HELP: &str = "\
 Examples:
   paved wait ada                              until ada is ready

@@ -11,8 +11,8 @@ use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::snapshot::{ClusterSnapshot, ListResult};
 use super::{
-    apps, clusters, compositions, crossplane, paused, provider_configs, references, required_kinds,
-    revisions, settings, tracked,
+    apps, clusters, compositions, crossplane, namespaces, paused, provider_configs, references,
+    required_kinds, revisions, settings, tracked,
 };
 
 /// All checks of a cluster, in the order of the installation.
@@ -36,6 +36,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all.extend(provider_configs::check(snapshot));
     all.extend(definitions(snapshot));
     all.extend(references::check(snapshot));
+    all.extend(namespaces::check(snapshot));
     all.extend(settings::check(snapshot));
     all.extend(revisions::check(snapshot));
     all.extend(clusters::check(snapshot));

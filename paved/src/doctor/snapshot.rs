@@ -1,15 +1,17 @@
 //! Reads the objects for `paved doctor`, as far as the caller may read them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::apis::Flavour;
 use function_paved_road::compose;
+use function_paved_road::manifests::namespaces::NAME;
 use function_paved_road::models::aws::eks::Cluster as Eks;
 use function_paved_road::models::azure::KubernetesCluster as Aks;
 use function_paved_road::models::helm::Release;
 use function_paved_road::models::{self, Managed as _, Scope};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 use kube::core::{ApiResource, PartialObjectMeta};
@@ -81,6 +83,9 @@ pub(super) struct ClusterSnapshot {
     /// The ValidatingAdmissionPolicies, and below their bindings.
     pub(super) policies: ListResult,
     pub(super) bindings: ListResult,
+    /// The ConfigMaps with the namespaces that must not be deleted yet, by namespace. `None` if the
+    /// ConfigMap does not exist.
+    pub(super) protected: BTreeMap<String, Option<ListResult>>,
     /// The ClusterRoles that are aggregated to Crossplane's role.
     pub(super) roles: ListResult,
     pub(super) provider_configs: Vec<ProviderConfigs>,
@@ -138,6 +143,11 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         all(cluster, &bindings, ""),
         all(cluster, &roles, AGGREGATED),
     );
+    let mut protected = BTreeMap::new();
+    for namespace in parameters(&bindings) {
+        let found = protected_namespaces(cluster, &namespace).await;
+        protected.insert(namespace, found);
+    }
     let (definitions, compositions, configs, functions, providers, crossplane) = futures::join!(
         all(cluster, &definitions, ""),
         all(cluster, &compositions, ""),
@@ -176,6 +186,7 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         providers,
         policies,
         bindings,
+        protected,
         roles,
         provider_configs,
         clusters: all_clusters,
@@ -201,6 +212,22 @@ async fn all_metadata(cluster: &Cluster, resource: &ApiResource, labels: &str) -
         data: Value::Null,
     };
     listed(cluster, resource, list.map(|list| list.items.into_iter().map(object).collect()))
+}
+
+/// The namespaces of the ConfigMaps that policies on namespaces refer to.
+fn parameters(bindings: &ListResult) -> BTreeSet<String> {
+    let ListResult::All(bindings) = bindings else { return BTreeSet::new() };
+    let references = bindings.iter().map(|binding| &binding.data["spec"]["paramRef"]);
+    let ours = references.filter(|reference| reference["name"] == NAME);
+    ours.filter_map(|reference| reference["namespace"].as_str().map(str::to_owned)).collect()
+}
+
+/// The controller's ConfigMap in a namespace. `None` if the ConfigMap does not exist.
+async fn protected_namespaces(cluster: &Cluster, namespace: &str) -> Option<ListResult> {
+    let resource = ApiResource::erase::<ConfigMap>(&());
+    let api = Api::for_resource(&cluster.client, Some(namespace), &resource);
+    let found = api.get_opt(NAME).await.transpose()?;
+    Some(listed(cluster, &resource, found.map(|config_map| vec![config_map])))
 }
 
 fn listed(

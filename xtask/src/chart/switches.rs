@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::manifests::namespaces;
 use serde_json::{Value, json};
 
-use super::helm::{Helm, Objects};
+use super::helm::{Helm, NAMESPACE, Objects};
 use super::same;
 use crate::yaml;
 
@@ -50,7 +51,12 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     impersonates_any(&render("impersonation.anyUser=true")?, "users")?;
     impersonates_any(&render("impersonation.anyGroup=true")?, "groups")?;
     controller(&render("controller.enabled=true")?)?;
-    Ok(OFF.len() + 7)
+    protects_namespaces(&render("controller.enabled=true")?)?;
+    let objects = render(r#"controller={"enabled": true, "protectNamespaces": false}"#)?;
+    for kind in ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"] {
+        ensure!(objects.all(kind).next().is_none(), "without protection there is a {kind}");
+    }
+    Ok(OFF.len() + 9)
 }
 
 /// The controller has an account, rights and pods of its own, and the portal's Service does not reach
@@ -79,6 +85,25 @@ fn controller(objects: &Objects) -> Result<()> {
     ensure!(pod["metadata"]["labels"][name] != selector[name], "the Service reaches it");
     let command = &pod["spec"]["containers"][0]["command"];
     same("its command", command, &json!(["/paved", "controller"]))
+}
+
+/// The policy on namespaces is ours. Its parameter is the ConfigMap in the controller's namespace,
+/// which is the only ConfigMap that the controller may write.
+fn protects_namespaces(objects: &Objects) -> Result<()> {
+    let [policy, binding] = namespaces::policy(NAMESPACE);
+    let found = objects.one("ValidatingAdmissionPolicy")?;
+    same("the policy", &found["spec"], &policy["spec"])?;
+    let bound = &objects.one("ValidatingAdmissionPolicyBinding")?["spec"];
+    same("the bound policy", &bound["policyName"], &found["metadata"]["name"])?;
+    for field in ["validationActions", "paramRef"] {
+        same(field, &bound[field], &binding["spec"][field])?;
+    }
+    let rules = objects.all("Role").filter_map(|role| role["rules"].as_array()).flatten();
+    let written = rules.filter(|rule| rule["verbs"].to_string().contains("update"));
+    let config_maps: Vec<&Value> =
+        written.filter(|rule| rule["resources"] == json!(["configmaps"])).collect();
+    let [rule] = config_maps.as_slice() else { bail!("found the rules {config_maps:?}") };
+    same("the name of the ConfigMap", &rule["resourceNames"], &json!([namespaces::NAME]))
 }
 
 /// The dangerous options allow only impersonation of all users or groups.

@@ -28,6 +28,9 @@ const PORTAL: &str = "deploy/chart/files/rights.yaml";
 /// The same for the controller.
 const CONTROLLER: &str = "deploy/chart/files/controller-rights.yaml";
 
+/// The spec of the policy on namespaces, for the chart.
+const NAMESPACE_POLICY: &str = "deploy/chart/files/namespace-policy.yaml";
+
 /// The manifest of a controller without the chart.
 const MANIFEST: &str = "package/controller.yaml";
 
@@ -46,6 +49,7 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
         (provider("helm"), home::provider_helm(composed)?),
         (PORTAL.to_owned(), vec![portal::rights(composed)?]),
         (CONTROLLER.to_owned(), vec![controller::rights(composed)?]),
+        (NAMESPACE_POLICY.to_owned(), vec![controller::policy_spec()]),
         (MANIFEST.to_owned(), controller::manifest(composed)?),
     ]))
 }

@@ -1,7 +1,7 @@
 //! Admission: checks the place, fields, defaults and rules of a written object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_schema::policy::{Write, rejections};
+use k8s_schema::policy::{ParamRef, Write, rejections, rejections_with};
 use serde_json::{Value, json};
 
 use super::{Request, versioned};
@@ -45,7 +45,7 @@ pub fn admit(
     }
     let admitted = admitted(&cluster.kinds, request.kind, key, &object, before)?;
     let write = Write {
-        object: &admitted,
+        object: Some(&admitted),
         before,
         group: &request.kind.group,
         resource: &request.kind.plural,
@@ -53,6 +53,34 @@ pub fn admit(
     };
     match rejections(cluster.kinds.policies(), write).first() {
         None => Ok(admitted),
+        Some(message) => Err(Refused::denied(request.kind, &key.name, message)),
+    }
+}
+
+/// Checks the admission policies for the deletion of an object.
+pub fn admit_deletion(
+    cluster: &Cluster,
+    request: &Request<'_>,
+    key: &Key,
+    before: &Value,
+) -> Result<(), Refused> {
+    let write = Write {
+        object: None,
+        before: Some(before),
+        group: &request.kind.group,
+        resource: &request.kind.plural,
+        user: request.user,
+    };
+    let find = |reference: ParamRef<'_>| {
+        let is_it = |kind: &&Kind| {
+            kind.name == reference.kind && kind.api_version() == reference.api_version
+        };
+        let kind = cluster.kinds.all().iter().find(is_it)?;
+        let found = cluster.store.get(&kind.key(reference.namespace, reference.name))?;
+        Some(Value::clone(&found))
+    };
+    match rejections_with(cluster.kinds.policies(), write, find).first() {
+        None => Ok(()),
         Some(message) => Err(Refused::denied(request.kind, &key.name, message)),
     }
 }

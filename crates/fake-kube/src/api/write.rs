@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::admit::{admit, prune};
+use super::admit::{admit, admit_deletion, prune};
 use super::{Request, versioned};
 use crate::Cluster;
 use crate::answer::{Refused, respond};
@@ -158,6 +158,11 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
     let key = request.kind.key(request.namespace, request.name);
     let policy = [text(&options, "/propagationPolicy"), request.query.get("propagationPolicy")];
     let dry_run = is_dry_run(request) || !list(&options, "/dryRun").is_empty();
+    // Before the change, because a policy may read another object of the store.
+    let admitted = cluster
+        .store
+        .get(&key)
+        .map_or(Ok(()), |before| admit_deletion(cluster, request, &key, &before));
     let deleted = cluster.store.change(&key, cluster.now(), |before| {
         let before = before.ok_or_else(|| Refused::absent(request.kind, request.name))?;
         for field in ["uid", "resourceVersion"] {
@@ -169,6 +174,7 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
                 return Err(Refused::new(409, "Conflict", message));
             }
         }
+        admitted?;
         let mut object = before.clone();
         if text(before, "/metadata/deletionTimestamp").is_empty() && !dry_run {
             if policy.contains(&"Foreground") && request.kind.foreground {

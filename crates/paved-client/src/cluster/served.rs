@@ -37,6 +37,19 @@ impl Served {
         reference: &Reference,
         namespace: Option<&str>,
     ) -> kube::Result<Option<Api<DynamicObject>>> {
+        let Some((resource, is_namespaced)) = self.look_up(client, reference).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Api::for_resource(client, namespace.filter(|_| is_namespaced), &resource)))
+    }
+
+    /// The kind of a reference, and whether it is namespaced. `None` if the cluster does not serve
+    /// the kind.
+    pub async fn look_up(
+        &self,
+        client: &Client,
+        reference: &Reference,
+    ) -> kube::Result<Option<(ApiResource, bool)>> {
         let resources = self.0.lock().await.for_version(client, &reference.api_version).await?;
         let is_it = |one: &&APIResource| one.kind == reference.kind && !one.name.contains('/');
         let Some(found) = resources.iter().find(is_it) else { return Ok(None) };
@@ -48,7 +61,7 @@ impl Served {
             kind: reference.kind.clone(),
             plural: found.name.clone(),
         };
-        Ok(Some(Api::for_resource(client, namespace.filter(|_| found.namespaced), &resource)))
+        Ok(Some((resource, found.namespaced)))
     }
 }
 

@@ -4,6 +4,7 @@
 mod budgets;
 mod expiry;
 mod health;
+mod namespaces;
 mod notifications;
 mod replicas;
 mod world;

@@ -12,6 +12,7 @@ use fake_kube::{Cluster as FakeCluster, Server};
 use function_paved_road::lifecycle::{
     Lifecycle, LifecycleSettings, NOTE, Note, Plan, Requests, Situation,
 };
+use function_paved_road::manifests::namespaces::NAME;
 use jiff::{SignedDuration, Timestamp};
 use k8s_schema::Schemas;
 use kube::Config;
@@ -360,14 +361,28 @@ impl World {
         Running { stop: Some(stop), task: Some(task) }
     }
 
-    /// The writes since the last call, without those to the Lease.
+    /// The writes since the last call, without those to the Lease and to the list of namespaces.
     pub fn writes(&self) -> Vec<String> {
         self.collect();
         let requests = std::mem::take(&mut *self.requests.lock().unwrap());
-        let is_write =
-            |one: &fake_kube::Request| one.method != "GET" && !one.path.contains("/leases");
+        let is_write = |one: &fake_kube::Request| {
+            one.method != "GET" && !one.path.contains("/leases") && !one.path.ends_with(NAME)
+        };
         let writes = requests.into_iter().filter(is_write);
         writes.map(|one| format!("{} {}", one.method, one.path)).collect()
+    }
+
+    /// How many writes to the list of namespaces since the last call of `writes`.
+    pub fn list_writes(&self) -> usize {
+        self.collect();
+        let requests = self.requests.lock().unwrap();
+        requests.iter().filter(|one| one.method != "GET" && one.path.ends_with(NAME)).count()
+    }
+
+    /// The list of namespaces with environments as it is now.
+    pub fn listed_namespaces(&self) -> Option<Value> {
+        let data = self.get(&listed_namespaces())?["data"].take();
+        Some(if data.is_null() { json!({}) } else { data })
     }
 
     /// How many reads since the last call of `writes` had this text in their path.
@@ -444,6 +459,15 @@ pub async fn until(event: &str, is_so: impl Fn() -> bool) {
         }
     };
     assert!(timeout(Duration::from_secs(30), wait).await.is_ok(), "{event}");
+}
+
+/// The ConfigMap with the namespaces, without data.
+pub fn listed_namespaces() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": NAME, "namespace": "paved-road"},
+    })
 }
 
 /// The EnvironmentConfig with the Settings, without data.

@@ -44,6 +44,13 @@ impl Provider {
         self.missing_configs.insert(name.into());
     }
 
+    /// Deletes the namespace of the resources. That first deletes the usages of provider configs in
+    /// the namespace, and forbids to create them again, so no provider connects for a resource of
+    /// the namespaced API.
+    pub fn delete_namespace(&mut self) {
+        self.is_namespace_deleted = true;
+    }
+
     /// Restarts the upjet providers, which forget running operations. A resource with a known name
     /// is found at the next observation. If the cloud assigns the name, a second resource is
     /// created.

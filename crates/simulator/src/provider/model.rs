@@ -12,9 +12,9 @@ use crossplane::json::{overlay, set, text};
 
 pub use super::kind_behaviour::Operation;
 pub use super::machines::{Machine, Power, terminated};
-pub use super::missing_config;
 pub use super::rules::{Existing, differs};
 pub use super::writes::wanted as parameters;
+pub use super::{missing_config, untracked_usage};
 
 /// The behaviour of a kind.
 pub struct Model(KindBehaviour);

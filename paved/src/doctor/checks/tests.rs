@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use std::collections::BTreeMap;
+
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
@@ -65,6 +67,7 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
         providers: objects(&[with("provider-aws-ec2", &package, &healthy)]),
         policies: policies("ValidatingAdmissionPolicy"),
         bindings: policies("ValidatingAdmissionPolicyBinding"),
+        protected: BTreeMap::new(),
         roles: objects(&[]),
         provider_configs: vec![
             ProviderConfigs {

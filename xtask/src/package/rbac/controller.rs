@@ -4,7 +4,7 @@
 use anyhow::Result;
 use function_paved_road::apis::Flavour;
 use function_paved_road::compose::MADE_WITH;
-use function_paved_road::manifests::{ENVIRONMENT_CONFIG, REGISTRY};
+use function_paved_road::manifests::{ENVIRONMENT_CONFIG, REGISTRY, namespaces};
 use serde_json::{Map, Value, json};
 
 use super::rule::{GET, Plurals, Rights};
@@ -19,7 +19,7 @@ const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
 
 /// The rights as the chart takes them: for each flavour those in the APIs' `own` group, for which
 /// the chart has the name, and those to the resources with the function's `notes`; then the
-/// Settings and Usages, and the Lease in its own namespace.
+/// Settings and Usages, and the Lease and the ConfigMap in its own namespace.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -30,6 +30,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
     }
     rights.insert("settings".to_owned(), json!([vec![settings()], usages()].concat()));
     rights.insert("lease".to_owned(), json!(lease()));
+    rights.insert("namespaces".to_owned(), json!([listed_namespaces()]));
     Ok(rights.into())
 }
 
@@ -80,7 +81,20 @@ fn lease() -> Vec<Value> {
     ]
 }
 
-/// A manifest with the controller's pods, account and rights.
+/// The ConfigMap with the namespaces that have environments, in its own namespace. It has no right
+/// to Namespaces. The name also limits the creation, because server-side apply names the object.
+fn listed_namespaces() -> Value {
+    json!({"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [namespaces::NAME],
+        "verbs": ["get", "create", "update", "patch"]})
+}
+
+/// The policy that refuses to delete namespaces with environments, for the chart. The chart adds
+/// the binding, because it has the name of the namespace.
+pub fn policy_spec() -> Value {
+    namespaces::policy_spec()
+}
+
+/// A manifest with the controller's pods, account and rights, and the policy on namespaces.
 pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
     let metadata = json!({"name": NAME, "namespace": NAME, "labels": labels()});
     let group = "rbac.authorization.k8s.io";
@@ -88,7 +102,8 @@ pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
     let subjects = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}]);
     let reference = |kind: &str| json!({"apiGroup": group, "kind": kind, "name": NAME});
     let cluster_wide = json!({"name": NAME, "labels": labels()});
-    Ok(vec![
+    let rules = [lease(), vec![listed_namespaces()]].concat();
+    let mut documents = vec![
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": NAME,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
@@ -99,7 +114,7 @@ pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
             "rules": all(composed)?}),
         json!({"apiVersion": api_version, "kind": "ClusterRoleBinding", "metadata": cluster_wide,
             "roleRef": reference("ClusterRole"), "subjects": subjects}),
-        json!({"apiVersion": api_version, "kind": "Role", "metadata": metadata, "rules": lease()}),
+        json!({"apiVersion": api_version, "kind": "Role", "metadata": metadata, "rules": rules}),
         json!({"apiVersion": api_version, "kind": "RoleBinding", "metadata": metadata,
             "roleRef": reference("Role"), "subjects": subjects}),
         deployment(&metadata),
@@ -107,7 +122,9 @@ pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata,
             "spec": {"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow",
                 "selector": {"matchLabels": selector()}}}),
-    ])
+    ];
+    documents.extend(namespaces::policy(NAME));
+    Ok(documents)
 }
 
 fn selector() -> Value {
@@ -209,6 +226,20 @@ mod tests {
             let groups = Flavour::ALL.map(Flavour::default_group);
             assert!(!writes || groups.iter().any(|group| has("apiGroups", group)), "{rule}");
         }
+    }
+
+    #[test]
+    fn controller_writes_one_config_map_and_reads_no_namespace() {
+        let manifest = manifest(composed::all().unwrap()).unwrap();
+        let of = |kind: &str| manifest.iter().find(|one| one["kind"] == kind).unwrap();
+        let role = of("Role")["rules"].as_array().unwrap();
+        let config_maps: Vec<_> =
+            role.iter().filter(|rule| rule["resources"] == json!(["configmaps"])).collect();
+        assert_eq!(config_maps, [&listed_namespaces()]);
+        assert!(!of("ClusterRole")["rules"].to_string().contains("namespaces\""));
+        let binding = &of("ValidatingAdmissionPolicyBinding")["spec"]["paramRef"];
+        assert_eq!(binding["name"], config_maps[0]["resourceNames"][0]);
+        assert_eq!(binding["namespace"], of("Deployment")["metadata"]["namespace"]);
     }
 
     #[test]
