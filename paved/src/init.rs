@@ -1,6 +1,7 @@
 //! `paved init`: writes a first claim from the schema.
 
 mod draft;
+mod ssh_keys;
 mod target;
 mod write;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
     for (path, value) in &args.set {
         draft.set(path, value)?;
     }
+    ssh_keys::add(&mut draft, &target, &args.ssh_key)?;
     let missing = draft.missing();
     if !missing.is_empty() {
         complete(&mut draft, &missing, console)?;

@@ -67,6 +67,48 @@ fn written_claim_with_required_fields_is_valid() {
     }
 }
 
+/// A line of `ssh-keygen -t ed25519`.
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@acme.io";
+
+#[test]
+fn ssh_keys_come_from_files() {
+    let folder = folder(&[]);
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let key = write("id.pub", &format!("{KEY}\n"));
+    let keys = write("keys", &format!("# work\n{KEY} 1\n\n{KEY} 2\n"));
+    let private = write("id", "-----BEGIN OPENSSH PRIVATE KEY-----\nxx\n");
+    let (empty, wrong) = (write("empty", "\n"), write("wrong", "ssh-ed25519\n"));
+    let init = |api: &str, files: &[&str]| {
+        let mut args = vec!["init", api, "ada"];
+        if api == "gpu-workspace" {
+            args.extend(["--set", "owner=ada"]);
+        }
+        args.extend(files.iter().flat_map(|file| ["--ssh-key", file]));
+        paved(&args)
+    };
+    let run = init("gpu-workspace", &[&key, &keys]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert_eq!(run.out.matches("ssh-ed25519 AAAA").count(), 3, "{}", run.out);
+    assert!(!run.err.contains("No SSH key"), "{}", run.err);
+    for (api, file, expected) in [
+        ("gpu-workspace", "none.pub", "--ssh-key none.pub: No such file"),
+        ("gpu-workspace", private.as_str(), "found a private key; allowed: a public key"),
+        ("gpu-workspace", empty.as_str(), "found no key"),
+        ("gpu-workspace", wrong.as_str(), "sshPublicKeys"),
+        ("stock-pool", key.as_str(), "--ssh-key: stock-pool has no SSH keys"),
+    ] {
+        let run = init(api, &[file]);
+        assert_ne!(run.code, 0, "{file}: {}", run.out);
+        assert!(run.err.contains(expected), "{file}: {}", run.err);
+        assert_eq!(run.out, "", "{file}");
+    }
+}
+
 #[test]
 fn uncommented_field_with_a_default_is_valid() {
     for (kind, flavour, set) in KINDS {

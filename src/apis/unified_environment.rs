@@ -30,6 +30,7 @@ pub struct UnifiedEnvironment {
     /// Backend service.
     pub backend: Backend,
     /// Database of the backend.
+    #[serde(default)]
     pub database: Database,
     /// Website.
     pub frontend: Frontend,
@@ -67,8 +68,8 @@ pub struct Backend {
 }
 
 /// A PostgreSQL database.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Database {
     /// Size of the database and of the backend. On a shared server, the size sets the database's
     /// connections. On a dedicated server, the size sets the machine type. The size also sets the
@@ -77,11 +78,12 @@ pub struct Database {
 }
 
 /// Sizes of databases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Size {
     /// 20 connections on a shared server, or a dedicated db.t4g.micro.
+    #[default]
     Small,
     /// 50 connections on a shared server, or a dedicated db.t4g.medium.
     Medium,

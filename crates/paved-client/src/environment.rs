@@ -3,6 +3,7 @@
 
 mod age;
 mod diagnosis;
+mod forms;
 mod lifecycle;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod samples;
@@ -171,6 +172,7 @@ impl Environment {
                 .into_iter()
                 .flatten()
                 .filter(|(field, _)| !is_common(field) && !BOOKKEEPING.contains(&field.as_str()))
+                .filter(|(field, value)| forms::is_valid(field, value))
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotation(PAUSED).is_some_and(|value| value == "true"),

@@ -115,6 +115,10 @@ pub(crate) struct Init {
     #[arg(long, value_name = "PATH=VALUE", value_parser = path_and_value)]
     pub(crate) set: Vec<(String, String)>,
 
+    /// File with your public SSH key, for a GPU workspace, for example ~/.ssh/id_ed25519.pub. Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ssh_key: Vec<PathBuf>,
+
     /// File to write instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
