@@ -116,8 +116,10 @@ pub struct Frontend {
     pub retain_files: bool,
     /// Kind of the website. In both kinds, paths below /assets/ and paths with a dot in their last
     /// segment are files. In an app, all other paths return the website's index.html. In pages,
-    /// /docs/ returns docs/index.html, and /docs redirects to /docs/.
-    #[serde(default)]
+    /// /docs/ returns docs/index.html, and /docs redirects to /docs/. Default: app.
+    // The XRD has no default: an API server would write it into claims of earlier releases, and
+    // their function rejects unknown fields.
+    #[serde(default, skip_serializing_if = "SiteKind::is_app")]
     pub kind: SiteKind,
 }
 
@@ -131,6 +133,13 @@ pub enum SiteKind {
     App,
     /// A website of several pages. /docs/ returns docs/index.html, and /docs redirects to /docs/.
     Pages,
+}
+
+impl SiteKind {
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_app(&self) -> bool {
+        *self == Self::App
+    }
 }
 
 /// Status of an environment.

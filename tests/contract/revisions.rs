@@ -56,6 +56,38 @@ fn refused(revision: u32, composite: &Value, status: Value) -> Vec<String> {
     of_status.map(|violation| format!("revision {revision}: {violation}")).collect()
 }
 
+/// The fields of a schema with a default, in objects that an earlier schema also has.
+fn new_defaults(path: &str, now: &Value, earlier: &Value, found: &mut Vec<String>) {
+    for (name, field) in now["properties"].as_object().into_iter().flatten() {
+        let (path, before) = (format!("{path}.{name}"), &earlier["properties"][name]);
+        match before {
+            Value::Null if !field["default"].is_null() => found.push(path),
+            Value::Null => {}
+            before => new_defaults(&path, field, before, found),
+        }
+    }
+}
+
+/// An API server writes defaults into stored claims as soon as the XRDs are upgraded. The function
+/// of an earlier release rejects unknown fields.
+#[test]
+fn new_field_of_a_spec_has_no_default() {
+    let mut found = Vec::new();
+    for xrd in EARLIER.values().flatten() {
+        let kind = xrd["spec"]["names"]["kind"].as_str().unwrap();
+        let spec = |xrd: &Value| {
+            xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].clone()
+        };
+        let flavours = Flavour::ALL.into_iter();
+        let all = flavours.flat_map(|flavour| APIS.iter().map(move |api| (*api, flavour)));
+        let now = all.map(|(api, flavour)| manifests::xrd(api, flavour, "platform.acme.io"));
+        for now in now.filter(|now| now["spec"]["names"]["kind"] == kind) {
+            new_defaults(kind, &spec(&now), &spec(xrd), &mut found);
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
 #[test]
 fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
     let mut all = Vec::new();

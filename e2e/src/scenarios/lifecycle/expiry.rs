@@ -37,7 +37,9 @@ pub(in crate::scenarios) async fn expired_environment_is_stopped_then_deleted(
 async fn tells_what_to_do(environment: &Environment) -> Result<()> {
     let object = environment.object().await?;
     let told = conditions::get(&object, "Expiring");
-    let advice = format!("Without a controller, run: paved delete {}", environment.name());
+    let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+    let (name, namespace) = (environment.name(), environment.namespace());
+    let advice = format!("Without a controller, run: paved delete {kind}/{name} -n {namespace}");
     ensure!(
         told["status"] == "True"
             && told["reason"] == "Expired"
