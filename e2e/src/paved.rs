@@ -1,5 +1,6 @@
 //! `paved`, as a person or a pipeline runs it.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -145,12 +146,13 @@ impl Running {
         self.0.kill().await.context("killing paved")
     }
 
-    /// Waits for its end.
+    /// Waits for its end. If a signal ended it, the code is the code that shells use.
     pub async fn ends(self) -> Result<Ran> {
         let output = self.0.wait_with_output().await.context("waiting for paved")?;
+        let signal = output.status.signal().map(|signal| 128 + signal);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(Ran {
-            code: output.status.code().context("paved was killed")?,
+            code: output.status.code().or(signal).context("paved has neither code nor signal")?,
             told: text(&output.stdout) + &text(&output.stderr),
         })
     }
