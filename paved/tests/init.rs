@@ -162,7 +162,7 @@ fn missing_fields_are_listed_without_a_terminal() {
 fn required_fields_on_a_terminal_are_asked_for() {
     let run = typed(
         &["init", "EnvironmentClaim"],
-        &["shop", "not an image", "ghcr.io/acme/shop:1", "tiny", "small", "shop"],
+        &["shop", "not an image", "ghcr.io/acme/shop:1", "shop"],
     );
     assert_golden("init-asked", &run.told());
     let run = typed(&["init", "stockpool", "x"], &["3"]);

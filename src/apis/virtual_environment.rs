@@ -27,13 +27,12 @@ pub use settings::VirtualEnvironmentSettings;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualEnvironment {
-    /// Parameters of the environment. Default: a small environment.
-    #[serde(default)]
+    /// Parameters of the environment.
     pub parameters: Parameters,
 }
 
 /// Parameters of an environment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be \

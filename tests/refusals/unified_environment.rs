@@ -110,7 +110,6 @@ fn databases_and_sites() {
             with("database", "size", json!("smal")),
             r#"spec.database.size: found "smal"; allowed: small, medium, large (nearest: small)"#,
         ),
-        spec_case(without("database", "size"), "spec.database.size: missing; a value is required"),
         spec_case(
             with("database", "sise", json!("small")),
             "spec.database.sise: unknown field; allowed: size (nearest: size)",

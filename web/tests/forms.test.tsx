@@ -25,7 +25,6 @@ const NEEDED: Record<Api, [label: RegExp, value: string][]> = {
   'application-environment': [[/^Node size/, 'medium']],
   'unified-environment': [
     [/^Image/, 'ghcr.io/acme/shop:1.0'],
-    [/^Size/, 'small'],
     [/^App name/, 'shop'],
   ],
   'stock-pool': [

@@ -73,7 +73,8 @@ describe('an end that has passed', () => {
   it('is shown on cards as expired or due, and sorts first', async () => {
     const world = new World();
     workspace(world);
-    workspace(world, { name: 'kept', ...ended, cannotStop });
+    const marked = { ...ended.lifecycle, onExpiry: 'Mark' };
+    workspace(world, { name: 'kept', ...ended, lifecycle: marked, cannotStop });
     workspace(world, { name: 'late', ...ended });
     const overdue = { expiresAt: ahead(-WEEK), deletesAt: ahead(-5) };
     workspace(world, { name: 'held', ...stopped(), lifecycle: overdue });
@@ -186,7 +187,8 @@ describe('an environment near its end', () => {
   it('says why it cannot be stopped', async () => {
     const world = new World();
     const cannotStop = 'a virtual cluster cannot be stopped';
-    workspace(world, { cannotStop, price: { hourlyUSD: '0.1' } });
+    const lifecycle = { expiresAt: ahead(25.5), maximum: '1d', onExpiry: 'Mark' };
+    workspace(world, { cannotStop, lifecycle, price: { hourlyUSD: '0.1' } });
     open(ADA, world);
     const banner = await screen.findByRole('region', {
       name: /^This environment expires in 25 min/,

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::bench::{Bench, Composite};
 
-/// Kinds of other providers, and the kind that changes an existing machine, which `power` tests.
-const ELSEWHERE: [&str; 3] = ["Object", "Release", "InstanceState"];
+/// Kinds of other providers, the kind that changes an existing machine, which `power` tests, and the
+/// kind that reads a Secret, which the scenarios test.
+const ELSEWHERE: [&str; 4] = ["Function", "Object", "Release", "InstanceState"];
 
 /// The examples' resources in their ready state.
 const READY: [&str; 2] = ["observed/ready.yaml", "namespaced/observed/ready.yaml"];

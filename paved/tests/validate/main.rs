@@ -502,19 +502,9 @@ fn size_that_is_left_out_is_small() {
              spec:\n  backend: {{image: ghcr.io/acme/shop:1}}\n  frontend: {{appName: shop}}\n{database}"
         )
     };
-    let virtual_environment = |spec: &str| {
-        format!(
-            "apiVersion: platform.acme.io/v1alpha1\nkind: Environment\nmetadata: {{name: dev, namespace: team}}\nspec: {spec}\n"
-        )
-    };
     for (left_out, small) in [
         (unified(""), unified("  database: {size: small}\n")),
         (unified("  database: {}\n"), unified("  database: {size: small}\n")),
-        (virtual_environment("{}"), virtual_environment("{parameters: {size: small}}")),
-        (
-            virtual_environment("{parameters: {}}"),
-            virtual_environment("{parameters: {size: small}}"),
-        ),
     ] {
         let valid = paved_with(&["validate", "-"], &left_out);
         assert_eq!(valid.code, 0, "{}\n{left_out}", valid.err);
