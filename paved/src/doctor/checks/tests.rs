@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::SCHEMA_REVISION;
+use function_paved_road::manifests::namespaces;
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 use function_paved_road::settings::API_VERSION;
 use kube::core::ApiResource;
@@ -33,7 +34,8 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
     let healthy = [("Installed", "True"), ("Healthy", "True")];
     let definition = json!({"group": "dev.example.org", "names": {"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]}});
     let policies = |kind: &str| {
-        let all = policies(&[(Flavour::Namespaced, "dev.example.org")], CROSSPLANE);
+        let mut all = policies(&[(Flavour::Namespaced, "dev.example.org")], CROSSPLANE);
+        all.extend(namespaces::policy("paved-controller"));
         objects(&all.into_iter().filter(|document| document["kind"] == kind).collect::<Vec<_>>())
     };
     let composition = json!({
@@ -67,7 +69,10 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
         providers: objects(&[with("provider-aws-ec2", &package, &healthy)]),
         policies: policies("ValidatingAdmissionPolicy"),
         bindings: policies("ValidatingAdmissionPolicyBinding"),
-        protected: BTreeMap::new(),
+        protected: BTreeMap::from([(
+            "paved-controller".to_owned(),
+            Some(objects(&[json!({"metadata": {"name": namespaces::NAME}})])),
+        )]),
         roles: objects(&[]),
         provider_configs: vec![
             ProviderConfigs {
@@ -117,6 +122,7 @@ fn a_cluster_that_is_well_has_no_red_line() {
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
     ✓ XRD workspaces.dev.example.org  Composition workspaces
     ✓ Admission policies  only Crossplane may bind claims and composites, and write their status
+    ✓ Deletion of namespaces  a policy refuses to delete namespaces with environments
     ✓ Settings paved-road  EnvironmentConfig
     ");
 }
