@@ -266,11 +266,11 @@ fn release(cluster: &Cluster, object: &Value) {
 #[tokio::test(flavor = "multi_thread")]
 async fn namespace_is_deleted_after_its_managed_resources() {
     let world = World::new().await;
-    let told = world.delete(&["--namespace", "team", "--yes=team"], None).await;
-    assert_eq!(told.code, 0, "{}", told.told());
-    assert!(world.has_lost_team(), "{}", told.told());
-    assert!(told.out.contains("StockPool team/a, StockPool team/b are deleted after"));
-    assert!(told.out.contains("namespace team is deleted after"), "{}", told.told());
+    let output = world.delete(&["--namespace", "team", "--yes=team"], None).await;
+    assert_eq!(output.code, 0, "{}", output.told());
+    assert!(world.has_lost_team(), "{}", output.told());
+    assert!(output.out.contains("StockPool team/a, StockPool team/b are deleted after"));
+    assert!(output.out.contains("namespace team is deleted after"), "{}", output.told());
     let requests = world.cluster.requests().into_iter();
     let pools: Vec<_> = requests
         .filter(|one| one.method == "DELETE" && one.path.contains("/namespaces/team/"))
@@ -282,7 +282,7 @@ async fn namespace_is_deleted_after_its_managed_resources() {
 #[tokio::test(flavor = "multi_thread")]
 async fn question_lists_the_whole_namespace() {
     let world = World::new().await;
-    let told = world.delete(&["--namespace", "team"], Some("n\n")).await;
+    let output = world.delete(&["--namespace", "team"], Some("n\n")).await;
     let expected = "\
 Namespace team
 StockPool team/a
@@ -293,10 +293,10 @@ Deletes, without an environment: Instance by-hand, Queue jobs
 Deletes all other objects of the namespace, for example Secrets.
 Delete namespace team? [y/N] error: cancelled. Nothing was deleted
 ";
-    assert_eq!((told.code, told.err.as_str()), (1, expected));
+    assert_eq!((output.code, output.err.as_str()), (1, expected));
     assert!(world.is_unchanged());
-    let told = world.delete(&["--namespace=team"], Some("y\n")).await;
-    assert_eq!(told.code, 0, "{}", told.told());
+    let output = world.delete(&["--namespace=team"], Some("y\n")).await;
+    assert_eq!(output.code, 0, "{}", output.told());
     assert!(world.has_lost_team());
 }
 
@@ -317,9 +317,9 @@ async fn unclear_command_deletes_nothing() {
         (&["--yes"], "required arguments were not provided"),
         (&["--yes=default"], "required arguments were not provided"),
     ] {
-        let told = world.delete(args, None).await;
-        assert!(told.code != 0 && told.err.contains(words), "{args:?}: {}", told.told());
-        assert!(told.out.is_empty() && world.is_unchanged(), "{args:?}");
+        let output = world.delete(args, None).await;
+        assert!(output.code != 0 && output.err.contains(words), "{args:?}: {}", output.told());
+        assert!(output.out.is_empty() && world.is_unchanged(), "{args:?}");
     }
     let requests = world.cluster.requests();
     let is_dry_run = |path: &str| path == "/api/v1/namespaces/team";
@@ -337,19 +337,23 @@ async fn missing_right_is_found_before_the_first_deletion() {
         "/topics",
         "topics is forbidden: User \"ada\" cannot list resource \"topics\"",
     );
-    let told = world.delete(&args, None).await;
-    assert_eq!(told.code, 6);
+    let output = world.delete(&args, None).await;
+    assert_eq!(output.code, 6);
     let words =
         "you may not list topics.sqs.aws.m.upbound.io in namespace team. Nothing was deleted";
-    assert!(told.err.contains(words), "{}", told.err);
+    assert!(output.err.contains(words), "{}", output.err);
     world.cluster.faults.mend();
     world.fail(
         "delete",
         "/namespaces/team",
         "namespaces \"team\" is forbidden: User \"ada\" cannot delete resource \"namespaces\"",
     );
-    let told = world.delete(&args, None).await;
-    assert!(told.code != 0 && told.err.contains("note: nothing was deleted"), "{}", told.told());
+    let output = world.delete(&args, None).await;
+    assert!(
+        output.code != 0 && output.err.contains("note: nothing was deleted"),
+        "{}",
+        output.told()
+    );
     assert!(world.is_unchanged());
 }
 
@@ -362,8 +366,8 @@ async fn killed_command_is_continued_by_the_next_one() {
     world.until("the first deletion", has_begun).await;
     first.kill().await.unwrap();
     world.acts.store(true, Ordering::SeqCst);
-    let told = world.delete(&["--namespace", "team", "--yes=team"], None).await;
-    assert_eq!(told.code, 0, "{}", told.told());
+    let output = world.delete(&["--namespace", "team", "--yes=team"], None).await;
+    assert_eq!(output.code, 0, "{}", output.told());
     assert!(world.has_lost_team());
 }
 
@@ -391,13 +395,13 @@ async fn new_environment_prevents_the_deletion_of_the_namespace() {
         world.until("the last environment", || !world.has("StockPool", "team")).await;
         add_pool(&world.cluster, "late", "team");
     };
-    let (told, ()) = tokio::join!(command, creates);
-    assert_eq!(told.code, 1, "{}", told.told());
+    let (output, ()) = tokio::join!(command, creates);
+    assert_eq!(output.code, 1, "{}", output.told());
     let words = "StockPool team/late was created meanwhile. Namespace team was not deleted";
-    assert!(told.err.contains(words), "{}", told.err);
+    assert!(output.err.contains(words), "{}", output.err);
     assert!(world.has("Namespace", "team") && world.has("StockPool", "team"));
-    let told = world.delete(&["--namespace", "team", "--yes=team"], None).await;
-    assert_eq!(told.code, 0, "{}", told.told());
+    let output = world.delete(&["--namespace", "team", "--yes=team"], None).await;
+    assert_eq!(output.code, 0, "{}", output.told());
     assert!(world.has_lost_team());
 }
 
@@ -411,16 +415,20 @@ async fn stuck_resource_ends_the_wait_with_its_name() {
     // A deleted namespace: its providers do not connect.
     let team = called("Namespace", "team");
     for pool in ["a", "b"] {
-        let told = world.delete(&[pool, "-n", "team", "--yes", "--wait"], None).await;
-        assert_eq!(told.code, 0, "{}", told.told());
+        let output = world.delete(&[pool, "-n", "team", "--yes", "--wait"], None).await;
+        assert_eq!(output.code, 0, "{}", output.told());
     }
     mark_deleted(&world.cluster, &machine);
     mark_deleted(&world.cluster, &team);
     let args = ["--namespace", "team", "--yes=team", "--timeout", "2s"];
-    let told = world.delete(&args, None).await;
-    assert_eq!(told.code, 5, "{}", told.told());
-    assert!(told.err.contains("Instance by-hand"), "{}", told.err);
-    assert!(told.err.contains("The repair is in docs/how-to/offboard-a-team.md"), "{}", told.err);
+    let output = world.delete(&args, None).await;
+    assert_eq!(output.code, 5, "{}", output.told());
+    assert!(output.err.contains("Instance by-hand"), "{}", output.err);
+    assert!(
+        output.err.contains("The repair is in docs/how-to/offboard-a-team.md"),
+        "{}",
+        output.err
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -428,8 +436,8 @@ async fn stale_list_of_a_stopped_controller_is_named() {
     let world = World::new().await;
     world.fail("delete", "/namespaces/team", "policy denied request: the namespace has environments, so its deletion would not end: StockPool/gone. Run: paved delete --namespace team");
     let args = ["--namespace", "team", "--yes=team", "--timeout", "20s"];
-    let told = world.delete(&args, None).await;
-    assert_eq!(told.code, 1, "{}", told.told());
-    assert!(told.err.contains("Check that the controller runs"), "{}", told.err);
+    let output = world.delete(&args, None).await;
+    assert_eq!(output.code, 1, "{}", output.told());
+    assert!(output.err.contains("Check that the controller runs"), "{}", output.err);
     assert!(world.has("Namespace", "team"));
 }

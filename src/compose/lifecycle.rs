@@ -211,7 +211,8 @@ impl Composition<'_> {
     }
 
     /// The time of this call. A clock that lies before the latest write of the composite is wrong.
-    /// The API server sets that time; a difference of more than a day is no difference of clocks.
+    /// The API server sets that time. If it is more than a day ahead, it is ignored, because clocks
+    /// do not differ so much.
     fn clock(&self) -> Timestamp {
         let written = self.xr.written.filter(|written| written.duration_since(self.now) <= FAR);
         written.map_or(self.now, |written| written.max(self.now))

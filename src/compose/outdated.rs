@@ -76,8 +76,8 @@ impl Composition<'_> {
             ),
         });
         let limits = if revision < SINCE { self.limits(key, lifecycle) } else { Vec::new() };
-        let told = |path| self.without_effect(path);
-        minimum.into_iter().chain(limits.into_iter().map(told)).collect()
+        let explained = |path| self.without_effect(path);
+        minimum.into_iter().chain(limits.into_iter().map(explained)).collect()
     }
 
     /// The limits in Settings that [`SINCE`] brought, by their paths.
@@ -104,8 +104,8 @@ impl Composition<'_> {
             .map(|(field, _)| format!("spec.lifecycle.{}", crate::check::shown(field)));
         let requests = REQUESTS.into_iter().filter(|name| self.xr.annotations.contains_key(*name));
         let requests = requests.filter(|_| !has_note).map(|name| format!("annotation {name}"));
-        let told: Vec<_> = fields.chain(requests).map(|path| self.without_effect(path)).collect();
-        self.outdated.extend(told);
+        let errors: Vec<_> = fields.chain(requests).map(|path| self.without_effect(path)).collect();
+        self.outdated.extend(errors);
     }
 
     fn without_effect(&self, path: String) -> FieldError {

@@ -249,7 +249,7 @@ impl History {
     /// The machine stops at its end, and starts only on request.
     fn look(&self, plan: &Plan) {
         if self.promise.is_stopped {
-            assert!(plan.stop.is_some(), "a start without a request: {}", self.told(plan));
+            assert!(plan.stop.is_some(), "a start without a request: {}", self.described(plan));
         }
         if !self.error.is_zero() || self.was_fast {
             return;
@@ -261,11 +261,11 @@ impl History {
         assert!(
             !is_over || has_grace || plan.stop.is_some(),
             "a machine runs after its end: {}",
-            self.told(plan)
+            self.described(plan)
         );
     }
 
-    fn told(&self, plan: &Plan) -> String {
+    fn described(&self, plan: &Plan) -> String {
         format!(
             "HISTORY={} at {} (created {}), {plan:?}, annotations {:?}\n{}",
             self.seed,
@@ -304,7 +304,7 @@ impl History {
         };
         let is_deleted = deletes(&claim) || deletes(&stale);
         let is_early = self.promise.end().is_some_and(|end| self.now + TOLERANCE < end);
-        assert!(!(is_deleted && is_early), "an early deletion: {}", self.told(&plan));
+        assert!(!(is_deleted && is_early), "an early deletion: {}", self.described(&plan));
         is_deleted
     }
 

@@ -93,13 +93,13 @@ pub(super) async fn run(
     }
     let stays = |one: &&Found| one.object.metadata.deletion_timestamp.is_none();
     let asked: Vec<Found> = environments.iter().filter(stays).cloned().collect();
-    let told = format!(
+    let progress = format!(
         "deletions that have begun continue in the cluster. Namespace {name} still exists. To \
          continue, run: paved delete --namespace {name}"
     );
     match delete_all(&cluster, &asked, console).await {
         Err(Failure::Interrupted(message)) => {
-            return Err(Failure::Interrupted(format!("{message}; {told}")));
+            return Err(Failure::Interrupted(format!("{message}; {progress}")));
         }
         other => other?,
     }
@@ -110,7 +110,7 @@ pub(super) async fn run(
         target.until_unmanaged(console).await?;
         target.delete(console).await
     };
-    signals::unless_asked(Box::pin(finished), &told).await
+    signals::unless_asked(Box::pin(finished), &progress).await
 }
 
 /// Whether the flags agree to the deletion of the namespace. Rejects flags that other deletions
@@ -248,7 +248,7 @@ impl Target<'_> {
 
     /// Deletes the other managed resources, and waits until the namespace has none.
     async fn until_unmanaged(&self, console: &mut Console<'_>) -> Result<(), Failure> {
-        let mut said = String::new();
+        let mut printed = String::new();
         let mut asked = BTreeSet::new();
         let mut kinds = None;
         loop {
@@ -275,10 +275,10 @@ impl Target<'_> {
             } else {
                 format!("{} managed resources are", titles.len())
             };
-            let told = format!("namespace {}: {count} left: {}", self.name(), few(&titles));
-            if told != said {
-                writeln!(console.out, "{told}")?;
-                if self.is_terminating() && said.is_empty() {
+            let progress = format!("namespace {}: {count} left: {}", self.name(), few(&titles));
+            if progress != printed {
+                writeln!(console.out, "{progress}")?;
+                if self.is_terminating() && printed.is_empty() {
                     writeln!(
                         console.err,
                         "note: the namespace is already being deleted, so this may never end. The \
@@ -286,9 +286,9 @@ impl Target<'_> {
                     )?;
                 }
                 console.out.flush()?;
-                said = told;
+                printed = progress;
             }
-            self.check_time(&said)?;
+            self.check_time(&printed)?;
             kinds = Some(ManagedKinds::of(&found));
             sleep(POLL_INTERVAL).await;
         }
@@ -311,7 +311,7 @@ impl Target<'_> {
     }
 
     /// Fails at the end of the time limit.
-    fn check_time(&self, told: &str) -> Result<(), Failure> {
+    fn check_time(&self, progress: &str) -> Result<(), Failure> {
         if self.left() > Duration::ZERO {
             return Ok(());
         }
@@ -321,7 +321,7 @@ impl Target<'_> {
             format!("To continue, run: paved delete --namespace {}", self.name())
         };
         let longest = spell(self.longest);
-        Err(Failure::TimedOut(format!("still not deleted after {longest}: {told}. {next}")))
+        Err(Failure::TimedOut(format!("still not deleted after {longest}: {progress}. {next}")))
     }
 
     /// Deletes the namespace, and waits for its end.
@@ -369,9 +369,10 @@ impl Target<'_> {
 /// The reasons why a namespace remains, as Kubernetes reports them.
 fn remaining(namespace: &Namespace) -> String {
     let conditions = namespace.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let told = conditions.filter(|one| one.status == "True").filter_map(|one| one.message.clone());
-    let told: Vec<String> = told.map(|message| one_line(&message)).collect();
-    if told.is_empty() { "its deletion has begun".to_owned() } else { told.join("; ") }
+    let messages =
+        conditions.filter(|one| one.status == "True").filter_map(|one| one.message.clone());
+    let messages: Vec<String> = messages.map(|message| one_line(&message)).collect();
+    if messages.is_empty() { "its deletion has begun".to_owned() } else { messages.join("; ") }
 }
 
 /// The first names, and the number of others.

@@ -170,14 +170,14 @@ mod tests {
         json!({"metadata": {"name": NAME}, "data": data})
     }
 
-    fn told(snapshot: &ClusterSnapshot) -> (Mark, String) {
+    fn outcome(snapshot: &ClusterSnapshot) -> (Mark, String) {
         let check = check(snapshot).unwrap();
         (check.mark, check.found)
     }
 
     #[test]
     fn absent_policy_is_named_with_its_repair() {
-        let (mark, found) = told(&installed(&[], None));
+        let (mark, found) = outcome(&installed(&[], None));
         assert_eq!(mark, Mark::Busy);
         assert!(found.contains("package/controller.yaml"), "{found}");
         assert!(found.contains("paved delete --namespace"), "{found}");
@@ -187,8 +187,8 @@ mod tests {
     fn policy_without_effect_is_red() {
         let whole = policy("paved-controller");
         let team = || Some(config_map(&json!({"team": "GpuDevWorkspace/ada"})));
-        assert_eq!(told(&installed(&whole, team())).0, Mark::Good);
-        let (mark, found) = told(&installed(&whole[..1], team()));
+        assert_eq!(outcome(&installed(&whole, team())).0, Mark::Good);
+        let (mark, found) = outcome(&installed(&whole[..1], team()));
         assert_eq!((mark, found.starts_with("no binding enforces")), (Mark::Bad, true), "{found}");
         for (document, path, value) in [
             (0, "/spec/failurePolicy", "Ignore"),
@@ -199,7 +199,7 @@ mod tests {
         ] {
             let mut broken = whole.clone();
             *broken[document].pointer_mut(path).unwrap() = json!(value);
-            assert_ne!(told(&installed(&broken, team())).0, Mark::Good, "{path}");
+            assert_ne!(outcome(&installed(&broken, team())).0, Mark::Good, "{path}");
         }
     }
 
@@ -215,15 +215,15 @@ mod tests {
                 "has other without environments",
             ),
         ] {
-            let (mark, told) = told(&installed(&whole, found));
-            assert_eq!(mark, Mark::Bad, "{told}");
-            assert!(told.contains(expected) && told.contains("controller runs"), "{told}");
+            let (mark, text) = outcome(&installed(&whole, found));
+            assert_eq!(mark, Mark::Bad, "{text}");
+            assert!(text.contains(expected) && text.contains("controller runs"), "{text}");
         }
         let hidden = ClusterSnapshot {
             protected: BTreeMap::from([("paved-controller".to_owned(), Some(ListResult::Hidden))]),
             ..installed(&whole, None)
         };
-        assert_eq!(told(&hidden).0, Mark::Busy);
+        assert_eq!(outcome(&hidden).0, Mark::Busy);
     }
 
     #[test]

@@ -66,7 +66,7 @@ mod tests {
     use crate::doctor::checks::tests::{objects, snapshot};
     use crate::style::Mark;
 
-    fn told(input: &Value, data: &Value) -> Vec<Check> {
+    fn checks_of(input: &Value, data: &Value) -> Vec<Check> {
         let mut snapshot = snapshot();
         let ListResult::All(compositions) = &mut snapshot.compositions else { panic!() };
         let step = &mut compositions[0].data["spec"]["pipeline"][0]["input"];
@@ -78,13 +78,13 @@ mod tests {
     #[test]
     fn older_composition_is_reported_with_the_line_to_change() {
         for revision in [json!(null), json!(1), json!(2)] {
-            let checks = told(&revision, &json!({}));
+            let checks = checks_of(&revision, &json!({}));
             assert_eq!((checks.len(), checks[0].mark), (1, Mark::Busy), "{revision}");
             let found = &checks[0].found;
             assert!(found.contains("spec.lifecycle of claims has no effect"), "{found}");
             assert!(found.contains("schemaRevision to 3 in Composition workspaces"), "{found}");
         }
-        assert_eq!(told(&json!(SCHEMA_REVISION), &json!({})), []);
+        assert_eq!(checks_of(&json!(SCHEMA_REVISION), &json!({})), []);
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             (json!({"budget": {"defaultHourlyUSD": "1"}}), "budget"),
             (json!({"minimumSchemaRevision": 3}), "minimumSchemaRevision: 3"),
         ] {
-            let checks = told(&json!(2), &data);
+            let checks = checks_of(&json!(2), &data);
             assert_eq!((checks.len(), checks[0].mark), (1, Mark::Bad), "{data}");
             assert!(checks[0].found.contains(words), "{}", checks[0].found);
         }

@@ -18,8 +18,9 @@ const MAX_SIZE: u64 = 64 * 1024;
 /// Adds the keys in the files to the keys of the draft.
 ///
 /// # Errors
-/// The environment is no GPU workspace. A file is unreadable, has no key or has a private key. A key
-/// is invalid.
+/// - The environment is not a GPU workspace.
+/// - A file is unreadable, has no key, or has a private key.
+/// - A key is invalid.
 pub(super) fn add(draft: &mut Draft, target: &Target, files: &[PathBuf]) -> Result<(), Failure> {
     if files.is_empty() {
         return Ok(());
