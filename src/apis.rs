@@ -90,9 +90,9 @@ pub fn check_settings(body: Object) -> Vec<Error> {
     wrong.extend(settings.common.check_minimum().err().iter().flat_map(Error::fields).cloned());
     for api in APIS.iter().filter(|api| settings.has(api.info().settings)) {
         let Ok(Tagged { kinds, own }) = api.tagged(&settings) else { continue };
-        let own: Vec<&str> =
-            own.iter().copied().chain(tags::attribution(&settings.common)).collect();
-        for refused in kinds.iter().flat_map(|kind| tags::check(kind, &settings.common, &own)) {
+        let chosen = settings.common.chosen_tags();
+        let own: Vec<&str> = own.iter().copied().chain(tags::attribution(chosen)).collect();
+        for refused in kinds.iter().flat_map(|kind| tags::check(kind, chosen, &own)) {
             if wrong.iter().all(|known| known.path != refused.path) {
                 wrong.push(refused);
             }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::catalog::prices::Usd;
+use crate::catalog::tags;
 use crate::check::{self, Fields, Refused};
 use crate::error::{Error, FieldError};
 use crate::lifecycle::LifecycleSettings;
@@ -68,6 +69,11 @@ pub struct Common {
 }
 
 impl Common {
+    /// The tags of cloud resources.
+    pub fn chosen_tags(&self) -> tags::Chosen<'_> {
+        tags::Chosen { fixed: &self.tags, from_labels: &self.tags_from_labels }
+    }
+
     /// The schema revision that the Composition was released with. Default: the first.
     pub fn revision(&self) -> u32 {
         self.schema_revision.unwrap_or(1)

@@ -13,7 +13,7 @@ use function_paved_road::reason::Reason;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
-use support::virtual_environment::with_earlier_app;
+use support::virtual_environment::{earlier, with_earlier_app};
 use support::{simulated, world};
 
 /// The values of an enumeration, by its schema.
@@ -98,8 +98,9 @@ fn composed_names_are_those_of_the_last_release() {
     for example in support::examples() {
         names.add_response(example.api.info().name, &support::answer(example.request()));
     }
-    // Apps of v0.1.0 keep their slot.
-    for world in ["vcluster", "gke"].into_iter().flat_map(with_earlier_app) {
+    // Apps of v0.1.0 keep their slot, and managed clusters of earlier releases keep their Usages.
+    let apps = ["vcluster", "gke"].into_iter().flat_map(with_earlier_app);
+    for world in apps.chain(earlier("gke")) {
         names.add_response(world.api().info().name, &world.answer());
     }
     for code in values::<Code>() {

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use crate::check::{self, Refused};
 use crate::error::FieldError;
 use crate::models::{Kind, Provider};
-use crate::settings::Common;
 
 /// The keys of the tags that name the environment, its namespace and its owner.
 const ATTRIBUTION: [&str; 3] = ["environment", "namespace", "owner"];
@@ -78,11 +77,20 @@ fn rule(kind: &Kind) -> &'static Rule {
     }
 }
 
+/// The tags of Settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'s> {
+    /// Values by key.
+    pub fixed: &'s BTreeMap<String, String>,
+    /// Labels of environments by key.
+    pub from_labels: &'s BTreeMap<String, String>,
+}
+
 /// The keys of the tags that name the environment, its namespace and its owner. A tag of Settings
 /// with the same key replaces such a tag. The case of letters makes no difference, because some
 /// services ignore it.
-pub fn attribution(settings: &Common) -> impl Iterator<Item = &'static str> {
-    let taken = settings.tags.keys().chain(settings.tags_from_labels.keys());
+pub fn attribution(chosen: Chosen<'_>) -> impl Iterator<Item = &'static str> {
+    let taken = chosen.fixed.keys().chain(chosen.from_labels.keys());
     ATTRIBUTION
         .into_iter()
         .filter(move |key| taken.clone().all(|one| !one.eq_ignore_ascii_case(key)))
@@ -107,15 +115,15 @@ pub fn valid(kind: &Kind, value: &str) -> String {
 /// The errors of the tags of Settings for resources of a kind, with the path of each tag below
 /// `settings`. `own` are the keys of the resource's own tags. An own tag wins over a tag of
 /// Settings with the same key.
-pub fn check(kind: &Kind, settings: &Common, own: &[&str]) -> Vec<FieldError> {
+pub fn check(kind: &Kind, chosen: Chosen<'_>, own: &[&str]) -> Vec<FieldError> {
     let rule = rule(kind);
     let mut wrong = Vec::new();
     let mut carried: BTreeMap<String, &str> = BTreeMap::new();
     let same = |key: &str| if rule.ignores_case { key.to_lowercase() } else { key.to_owned() };
     let taken: Vec<&str> = own.iter().chain(rule.by_provider).copied().collect();
-    let fixed = settings.tags.iter().map(|(key, value)| ("tags", key, value.as_str()));
-    let from_labels = settings.tags_from_labels.keys().map(|key| ("tagsFromLabels", key, ""));
-    let tags = fixed.chain(from_labels.filter(|(_, key, _)| !settings.tags.contains_key(*key)));
+    let fixed = chosen.fixed.iter().map(|(key, value)| ("tags", key, value.as_str()));
+    let from_labels = chosen.from_labels.keys().map(|key| ("tagsFromLabels", key, ""));
+    let tags = fixed.chain(from_labels.filter(|(_, key, _)| !chosen.fixed.contains_key(*key)));
     for (field, key, value) in tags.filter(|(_, key, _)| !taken.contains(&key.as_str())) {
         let (label, _) = kind.provider.tag(key, value);
         let refusal = rule.refusal(key, value).or_else(|| {
@@ -210,34 +218,36 @@ mod tests {
 
     /// The first message, with its path.
     fn refusal(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Option<String> {
-        let settings = Common { tags: tags.clone(), ..Common::default() };
-        check(kind, &settings, own).first().map(ToString::to_string)
+        let chosen = Chosen { fixed: tags, from_labels: &BTreeMap::new() };
+        check(kind, chosen, own).first().map(ToString::to_string)
     }
 
     #[test]
     fn tag_of_settings_replaces_that_of_the_owner_in_any_case() {
-        let mut settings = Common { tags: tags([("Owner", "platform")]), ..Common::default() };
-        assert_eq!(attribution(&settings).collect::<Vec<_>>(), ["environment", "namespace"]);
-        settings.tags_from_labels = tags([("ENVIRONMENT", "stage")]);
-        assert_eq!(attribution(&settings).collect::<Vec<_>>(), ["namespace"]);
-        assert_eq!(check(&ROLE, &settings, &["namespace"]), []);
+        let keys = |fixed: &BTreeMap<String, String>, from_labels: &BTreeMap<String, String>| {
+            attribution(Chosen { fixed, from_labels }).collect::<Vec<_>>()
+        };
+        let owner = tags([("Owner", "platform")]);
+        assert_eq!(keys(&owner, &tags([])), ["environment", "namespace"]);
+        let stage = tags([("ENVIRONMENT", "stage")]);
+        assert_eq!(keys(&owner, &stage), ["namespace"]);
+        let chosen = Chosen { fixed: &owner, from_labels: &stage };
+        assert_eq!(check(&ROLE, chosen, &["namespace"]), []);
     }
 
     #[test]
     fn key_of_a_tag_from_a_label_is_checked_like_a_fixed_key() {
-        let mut settings = Common {
-            tags_from_labels: tags([("R&D", "department"), ("team", "team")]),
-            ..Common::default()
+        let from_labels = &tags([("R&D", "department"), ("team", "team")]);
+        let checked = |kind: &Kind, fixed: &BTreeMap<String, String>| {
+            let wrong = check(kind, Chosen { fixed, from_labels }, &[]);
+            wrong.into_iter().map(|wrong| wrong.path).collect::<Vec<_>>()
         };
-        let wrong = check(&ROLE, &settings, &[]);
-        let paths: Vec<&str> = wrong.iter().map(|wrong| wrong.path.as_str()).collect();
-        assert_eq!(paths, ["settings.tagsFromLabels.R&D"]);
-        assert_eq!(check(&MACHINE, &settings, &[]), []);
-        settings.tags = tags([("Team", "vision")]);
-        let twin = check(&AKS, &settings, &[]).pop().unwrap();
-        assert_eq!(twin.path, "settings.tagsFromLabels.team");
-        settings.tags = tags([("team", "vision")]);
-        assert_eq!(check(&AKS, &settings, &[]), [], "the tag for environments without the label");
+        assert_eq!(checked(&ROLE, &tags([])), ["settings.tagsFromLabels.R&D"]);
+        assert_eq!(checked(&MACHINE, &tags([])), [""; 0]);
+        let twin = tags([("Team", "vision")]);
+        assert_eq!(checked(&AKS, &twin), ["settings.tagsFromLabels.team"]);
+        let default = tags([("team", "vision")]);
+        assert_eq!(checked(&AKS, &default), [""; 0], "for environments without the label");
     }
 
     #[test]

@@ -427,7 +427,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     /// Rejects tags of Settings that the service would reject. For an existing resource, the
     /// provider reports the failure instead.
     fn check_tags(&self, wanted: &Object, path: &str) -> Result<(), Error> {
-        let settings = self.composition.settings;
+        let chosen = self.composition.settings.chosen_tags();
         let common = self.composition.tags(&M::KIND);
         let path: Vec<&str> = path.split('.').collect();
         let has = at(wanted, &path).and_then(Value::as_object).into_iter().flatten();
@@ -437,9 +437,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         let own = has.filter(is_own).map(|(key, _)| key.as_str());
         let mut own: Vec<&str> = own.collect();
         if self.composition.is_attributed() {
-            own.extend(tags::attribution(settings).map(|key| -> &str { key }));
+            own.extend(tags::attribution(chosen).map(|key| -> &str { key }));
         }
-        let wrong = tags::check(&M::KIND, settings, &own);
+        let wrong = tags::check(&M::KIND, chosen, &own);
         if wrong.is_empty() { Ok(()) } else { Err(Error::InvalidSettings(wrong)) }
     }
 

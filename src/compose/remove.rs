@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::health::{Health, State};
-use super::{Composition, Scope, health, observed};
+use super::{Composition, Scope, health, observed, usage};
 use crate::error::Error;
 use crate::models::{self, kubernetes};
 use crate::reason::Reason;
@@ -32,6 +32,12 @@ impl Composition<'_> {
         tracing::debug!(slot, "removed");
         self.removed.insert(slot.to_owned());
         Ok(())
+    }
+
+    /// Removes an existing Usage of the resource in slot `of`, which the deletion of the resource in
+    /// slot `by` no longer needs.
+    pub fn remove_usage(&mut self, of: &str, by: &str) {
+        self.removed.extend(self.has_usage(of, by).then(|| usage::slot_of(of, by)));
     }
 
     /// Removes the Usages by a slot that no longer needs other resources for its deletion.
@@ -210,12 +216,15 @@ impl Composition<'_> {
     }
 
     /// Preserves an existing resource that the user no longer wants, because another resource has
-    /// to be removed first.
+    /// to be removed first. The environment is not ready until then.
     pub fn retain<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
-        match self.observed.get(slot) {
-            Some(running) => self.retain_with::<M>(slot, is_orphan(&running.object, self.xr.scope)),
-            None => Ok(()),
+        let Some(running) = self.observed.get(slot) else { return Ok(()) };
+        self.retain_with::<M>(slot, is_orphan(&running.object, self.xr.scope))?;
+        if let Some(kept) = self.desired.get_mut(slot) {
+            kept.counted = false;
+            kept.health = Health::waiting_for("the resources that need it to be deleted");
         }
+        Ok(())
     }
 
     /// Composes the observed state. An empty model accepts all observed values.

@@ -216,7 +216,7 @@ fn word(reason: Reason, rejected: Option<Code>) -> String {
 
 /// Reason and sentence of the condition `Provisioned`. They describe the first failure. Without a
 /// failure, they describe a rejected resource, a resource in creation or a waiting resource, in
-/// this order. If all resources are ready, the sentence says so.
+/// this order. A resource that waits for another one comes last. If all resources are ready, the sentence says so.
 fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
     let failed = resources.iter().filter(|resource| resource.state == State::Failed);
     if let Some(first) = failed
@@ -239,7 +239,11 @@ fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String)
     let not_accepted = Reason::NotAccepted.to_string();
     let refused =
         unready.iter().find(|resource| resource.status.reason.as_ref() == Some(&not_accepted));
-    let Some(first) = refused.or(creating).or(unready.first()) else {
+    let is_cause = |resource: &&&ComposedResource| {
+        resource.status.cause.as_ref().is_none_or(|cause| cause.code != Code::WaitsFor)
+    };
+    let waiting = unready.iter().find(is_cause).or(unready.first());
+    let Some(first) = refused.or(creating).or(waiting) else {
         return (Reason::Creating, "nothing is composed yet".to_owned());
     };
     let reason = if first.state == State::Creating { Reason::Creating } else { Reason::Waiting };

@@ -20,7 +20,7 @@ impl Composition<'_> {
             .tags_from_labels
             .iter()
             .filter_map(|(key, label)| Some((key.as_str(), labels.get(label)?.as_str())));
-        let attribution = tags::attribution(settings)
+        let attribution = tags::attribution(settings.chosen_tags())
             .filter(|_| self.is_attributed())
             .filter_map(|key| Some((key, self.xr.attribute(key)?)));
         let of_users = from_labels

@@ -69,6 +69,6 @@ impl Composition<'_> {
 }
 
 /// The slot of the Usage that protects `of` while `by` exists.
-fn slot_of(of: &str, by: &str) -> String {
+pub(super) fn slot_of(of: &str, by: &str) -> String {
     format!("usage-{of}-by-{by}")
 }

@@ -89,6 +89,17 @@ pub fn earlier_app(world: &World) -> Value {
     release
 }
 
+/// A running environment with all add-ons that schema revision 2 created. Its software is deleted
+/// before its managed cluster.
+pub fn earlier(cluster_type: &str) -> [World; 2] {
+    beginnings(cluster_type).map(|mut world| {
+        world.input["schemaRevision"] = json!(2);
+        let mut world = world.settle(|_| Mood::Ready);
+        world.input["schemaRevision"] = json!(3);
+        world.settle(|_| Mood::Ready)
+    })
+}
+
 /// An environment whose application is a Release, as v0.1.0 made it. It has no other content.
 pub fn with_earlier_app(cluster_type: &str) -> [World; 2] {
     beginnings(cluster_type).map(|mut world| {

@@ -45,7 +45,7 @@ impl Mood {
 }
 
 /// More reconciles than any environment needs.
-const LIMIT: usize = 8;
+const LIMIT: usize = 12;
 
 /// The state for the next request.
 #[derive(Clone)]

@@ -37,10 +37,9 @@ fn deletion_waits_for_few_usages() {
         assert!(graph.levels() <= 2, "{}: {} levels", case.name(), graph.levels());
     }
     for case in simulated::all() {
-        // EKS: the cluster, its nodes, the provider config, Argo CD and its Application.
-        let longest = if case.variant().as_deref() == Some("eks") { 4 } else { 3 };
+        // EKS: the cluster, its nodes, the provider config and an Application of Argo CD.
         let levels = Graph::of(case.settled().resources()).levels();
-        assert!(levels <= longest, "{}: {levels} levels", case.name());
+        assert!(levels <= 3, "{}: {levels} levels", case.name());
     }
 }
 

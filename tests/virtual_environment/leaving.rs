@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::virtual_environment::{INSIDE, TYPES, beginnings, running};
+use crate::support::virtual_environment::{INSIDE, TYPES, beginnings, earlier, running};
 use crate::support::world::{Mood, World, desired, is_fatal, status};
 use crate::{line, slots};
 
@@ -24,6 +24,21 @@ fn inside(world: &World) -> BTreeMap<String, &'static str> {
     all.filter(|(slot, _)| INSIDE.contains(&slot.as_str()))
         .map(|(slot, object)| (slot, fate(&object)))
         .collect()
+}
+
+/// The fates inside a managed cluster: software without resources in the cloud is deleted with the
+/// cluster.
+const RUNNING: [(&str, &str); 6] = [
+    ("app-application", "delete"),
+    ("argocd", "keep"),
+    ("gitops", "delete"),
+    ("knative", "keep"),
+    ("knative-namespace", "keep"),
+    ("knative-serving", "delete"),
+];
+
+fn owned((slot, fate): (&str, &'static str)) -> (String, &'static str) {
+    (slot.to_owned(), fate)
 }
 
 fn without_add_ons(world: &mut World) {
@@ -59,6 +74,8 @@ fn add_ons_are_removed_from_a_virtual_cluster_in_order() {
             let expected: BTreeMap<_, _> =
                 step.into_iter().map(|(slot, fate)| (slot.to_owned(), fate)).collect();
             assert_eq!(inside(&world), expected);
+            let phase = status(&world.answer())["phase"].clone();
+            assert!(phase == "Provisioning" || expected.is_empty(), "{phase}: {expected:?}");
             world.reconcile(|_| Mood::Ready);
         }
         assert_eq!(status(&world.answer())["phase"], "Ready");
@@ -104,7 +121,46 @@ fn removed_add_ons_keep_the_virtual_cluster_until_they_are_gone() {
 fn add_ons_are_removed_from_a_managed_cluster_before_their_usages() {
     for cluster_type in ["gke", "eks", "aks"] {
         for mut world in running(cluster_type) {
-            assert!(inside(&world).values().all(|fate| *fate == "delete"));
+            assert_eq!(inside(&world), RUNNING.map(owned).into(), "{cluster_type}");
+            let users = [
+                "usage-kubernetes-config-by-app-application",
+                "usage-kubernetes-config-by-gitops",
+                "usage-kubernetes-config-by-knative-serving",
+            ];
+            let rest = [
+                "usage-helm-config-by-argocd",
+                "usage-helm-config-by-knative",
+                "usage-kubernetes-config-by-knative-namespace",
+            ];
+            assert_eq!(usages(&world), users, "{cluster_type}");
+            without_add_ons(&mut world);
+            let software = ["argocd", "knative", "knative-namespace"];
+            let steps: [(&[&str], &[&str]); 7] = [
+                (&INSIDE, &users),
+                (&software, &users),
+                (&software, &[]),
+                (&software, &rest),
+                (&software, &rest),
+                (&[], &rest),
+                (&[], &[]),
+            ];
+            for (number, (left, held)) in steps.into_iter().enumerate() {
+                let slots: Vec<_> = inside(&world).into_keys().collect();
+                assert_eq!(slots, left, "{cluster_type}, call {number}");
+                assert_eq!(usages(&world), held, "{cluster_type}, call {number}");
+                let phase = if number < 6 { "Provisioning" } else { "Ready" };
+                assert_eq!(status(&world.answer())["phase"], phase, "{cluster_type}, {number}");
+                world.reconcile(|_| Mood::Ready);
+            }
+        }
+    }
+}
+
+#[test]
+fn software_of_an_earlier_environment_is_deleted_before_its_managed_cluster() {
+    for cluster_type in ["gke", "eks", "aks"] {
+        for mut world in earlier(cluster_type) {
+            assert!(inside(&world).values().all(|fate| *fate == "delete"), "{cluster_type}");
             let all = [
                 "usage-argocd-by-app-application",
                 "usage-argocd-by-gitops",
@@ -120,12 +176,11 @@ fn add_ons_are_removed_from_a_managed_cluster_before_their_usages() {
             let waiting = [all[2], all[3], all[8]];
             assert_eq!(usages(&world), all, "{cluster_type}");
             without_add_ons(&mut world);
-            let steps: [(&[&str], &[&str]); 6] = [
+            let steps: [(&[&str], &[&str]); 5] = [
                 (&INSIDE, &all),
                 (&["argocd", "knative", "knative-namespace"], &all),
                 (&["argocd", "knative", "knative-namespace"], &waiting),
                 (&[], &waiting),
-                (&[], &[]),
                 (&[], &[]),
             ];
             for (number, (left, held)) in steps.into_iter().enumerate() {
@@ -145,10 +200,10 @@ fn resources_inside_are_orphaned_until_usages_are_in_force() {
         for beginning in beginnings(cluster_type) {
             let running = beginning.clone().settle(|_| Mood::Ready);
             let after = inside(&running);
-            assert!(
-                after.len() > 1 && after.values().all(|fate| *fate == "delete"),
-                "{cluster_type}: {after:?}"
-            );
+            let expected = RUNNING.map(owned).into_iter();
+            let expected = expected.filter(|(slot, _)| after.contains_key(slot)).collect();
+            assert_eq!(after, expected, "{cluster_type}");
+            assert!(after.len() > 1);
             for usage in usages(&running) {
                 let (_, by) = usage.rsplit_once("-by-").unwrap();
                 let mood = |slot: &str| if slot == usage { Mood::Silent } else { Mood::Ready };
@@ -335,11 +390,7 @@ fn add_ons_that_a_stopped_environment_loses_are_removed_after_its_start() {
             assert_eq!(inside(&world).into_keys().collect::<Vec<_>>(), all, "{cluster_type}");
 
             world.xr["spec"]["lifecycle"] = json!({"power": "Running"});
-            assert!(
-                inside(&world).values().all(|fate| *fate == "delete"),
-                "{cluster_type}: {:?}",
-                inside(&world)
-            );
+            assert_eq!(inside(&world), RUNNING.map(owned).into(), "{cluster_type}");
             world.reconcile(|_| Mood::Ready);
             let world = world.settle(|_| Mood::Ready);
             assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}");

@@ -31,11 +31,19 @@ const GITOPS: &str = "gitops";
 /// The choice that is noted on Argo CD's Release: whether a Git repository needs it.
 const ARGOCD_FOR: &str = "argocd-for";
 
+/// The slots of Knative's operator, and of the namespace of Knative Serving.
+const KNATIVE: &str = "knative";
+const KNATIVE_NAMESPACE: &str = "knative-namespace";
+
 /// The namespace of Knative's operator.
 const KNATIVE_OPERATOR: &str = "knative-operator";
 
 /// The namespace of Knative Serving, as the operator expects it.
 pub(super) const KNATIVE_SERVING: &str = "knative-serving";
+
+/// Software without resources in the cloud, and without objects that other resources inside have to
+/// outlive. A new one is an orphan, so the deletion of an environment waits for no Usage by it.
+const STAYING: [&str; 3] = [ARGOCD, KNATIVE, KNATIVE_NAMESPACE];
 
 impl Parameters {
     /// Installs the requested software, and removes software that is no longer requested.
@@ -172,18 +180,18 @@ impl Inside<'_, '_> {
             &version,
             KNATIVE_OPERATOR,
         );
-        self.release("knative", KNATIVE_OPERATOR, chart, &[], &[])?;
+        self.release(KNATIVE, KNATIVE_OPERATOR, chart, &[], &[])?;
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
-        self.object("knative-namespace", namespace, &[], Ok(()), &[KUBERNETES])?;
+        self.object(KNATIVE_NAMESPACE, namespace, &[], Ok(()), &[KUBERNETES])?;
         let installed =
-            self.cx.is_ready("knative").then_some(()).ok_or("Knative's operator to be installed");
+            self.cx.is_ready(KNATIVE).then_some(()).ok_or("Knative's operator to be installed");
         self.object(
             KNATIVE_SERVING,
             serving(self.cluster.is_virtual()),
             &[],
             installed,
-            &[KUBERNETES, "knative", "knative-namespace"],
+            &[KUBERNETES, KNATIVE, KNATIVE_NAMESPACE],
         )?;
         self.cx.cancel_removal(KNATIVE_SERVING)
     }
@@ -195,16 +203,16 @@ impl Inside<'_, '_> {
     /// The operator, and the namespace of Knative Serving, have to exist as long as Knative
     /// Serving.
     fn leave_knative(&mut self) -> Result<(), Error> {
-        self.leave_release("knative", &[KNATIVE_SERVING])?;
+        self.leave_release(KNATIVE, &[KNATIVE_SERVING])?;
         if self.cx.is_gone(KNATIVE_SERVING) {
-            self.cx.remove_ordered::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
+            self.cx.remove_ordered::<Object>(KNATIVE_NAMESPACE, &self.needs(&[KUBERNETES]))?;
         } else {
-            self.cx.retain::<Object>("knative-namespace")?;
-            self.held("knative-namespace", &[KUBERNETES])?;
+            self.cx.retain::<Object>(KNATIVE_NAMESPACE)?;
+            self.held(KNATIVE_NAMESPACE, &[KUBERNETES])?;
         }
         self.cx.remove_ordered_inside(
             KNATIVE_SERVING,
-            &self.needs(&[KUBERNETES, "knative", "knative-namespace"]),
+            &self.needs(&[KUBERNETES, KNATIVE, KNATIVE_NAMESPACE]),
         )
     }
 
@@ -217,12 +225,12 @@ impl Inside<'_, '_> {
         self.held(slot, &[HELM])
     }
 
-    /// The slots that the deletion of an object inside needs. For a virtual cluster, these are the
-    /// provider configs among `slots`, and the cluster. The other slots are deleted with the
-    /// cluster.
+    /// The slots that the deletion of an object inside needs: those of `slots` that are not deleted
+    /// with the cluster. For a virtual cluster, these are the provider configs, and the cluster
+    /// itself is added.
     fn needs<'s>(&self, slots: &[&'s str]) -> Vec<&'s str> {
         if !self.cluster.takes_all {
-            return slots.to_vec();
+            return slots.iter().copied().filter(|slot| !self.stays(slot)).collect();
         }
         let beneath = slots.iter().copied().filter(|slot| [HELM, KUBERNETES].contains(slot));
         beneath.chain([self.cluster.slot]).collect()
@@ -278,14 +286,26 @@ impl Inside<'_, '_> {
     }
 
     /// Whether an object is orphaned in its cluster if a user deletes the environment now. A
-    /// virtual cluster deletes its whole content. In other clusters, objects are orphans until
+    /// virtual cluster deletes its whole content. In other clusters, other objects are orphans until
     /// Usages protect all slots that their deletion needs, down to the cluster. Otherwise the
     /// provider config could be deleted first, or the cluster, which a cloud may delete with all
     /// its nodes. The object's deletion would then never end.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
         // An object that became deletable stays deletable, regardless of its Usages.
-        self.cluster.takes_all
-            || !(self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, needs))
+        self.is_part_of_the_cluster(slot)
+            || !(self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, &self.needs(needs)))
+    }
+
+    /// Whether the content in a slot is deleted with its cluster. Environments of earlier schema
+    /// revisions delete all content of a managed cluster first.
+    fn is_part_of_the_cluster(&self, slot: &str) -> bool {
+        self.cluster.takes_all || STAYING.contains(&slot) && self.cx.is_since(3)
+    }
+
+    /// Like [`is_part_of_the_cluster`](Self::is_part_of_the_cluster), unless the content is
+    /// deletable now because its user removed it.
+    fn stays(&self, slot: &str) -> bool {
+        self.is_part_of_the_cluster(slot) && !self.cx.is_deleted_with(slot)
     }
 
     /// The name of a provider config: the observed name, or the name of a new one.
@@ -294,15 +314,20 @@ impl Inside<'_, '_> {
         running.map_or_else(|| self.cx.xr.config_name(slot), str::to_owned)
     }
 
-    /// Protects the slots that the deletion of `by` needs, as long as `by` exists. An orphan in a
-    /// virtual cluster needs no protection. Its Usages are removed, if a removal of the object was
-    /// cancelled.
+    /// Protects the slots that the deletion of `by` needs, as long as `by` exists. Content that is
+    /// deleted with the cluster needs no protection. Its Usages are removed, if a removal of the
+    /// object was cancelled.
     fn holds(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
-        if self.cluster.takes_all && !self.cx.is_deleted_with(by) {
+        if self.stays(by) {
             self.cx.remove_usages_by(by);
             return Ok(());
         }
-        self.needs(needs).into_iter().try_for_each(|of| self.cx.usage(of, by))
+        let slots = needs;
+        let needs = self.needs(slots);
+        for unneeded in slots.iter().filter(|slot| !needs.contains(slot)) {
+            self.cx.remove_usage(unneeded, by);
+        }
+        needs.into_iter().try_for_each(|of| self.cx.usage(of, by))
     }
 
     /// Like [`holds`](Self::holds), for a resource that is being removed, as long as it exists.
