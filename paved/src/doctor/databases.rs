@@ -144,7 +144,7 @@ mod tests {
     fn refused_grant_alone_leads_to_the_guide() {
         let refused = object("grant", "cart", Some("pq: permission denied for schema public"));
         let checks = told(|resource| match resource.kind.as_str() {
-            "Grant" => objects(&[refused.clone()]),
+            "Grant" => objects(std::slice::from_ref(&refused)),
             _ => ListResult::Hidden,
         });
         let [check] = &checks[..] else { panic!("{checks:?}") };
