@@ -1,4 +1,4 @@
-//! Databases on a shared PostgreSQL server whose statements the server refuses.
+//! Refused statements for databases on a shared PostgreSQL server.
 //!
 //! Since PostgreSQL 16, an administrator may alter and drop only the roles that it created. After an
 //! upgrade from 15, or a change of the login, the server refuses statements for running

@@ -212,8 +212,8 @@ fn required(schema: &Value) -> Value {
     Value::Object(object)
 }
 
-/// A field with a default, or else a group that has such a field and no required fields. The
-/// lifecycle is not such a group, because all APIs have it.
+/// A field with a default, or else a group with a default and without required fields. The group is
+/// never the lifecycle, which all APIs have.
 fn first_default(schema: &Value) -> Option<(String, Value)> {
     let fields = || schema["properties"].as_object().into_iter().flatten();
     let is_plain = |default: &Value| default.is_string() || default.is_number();
