@@ -7,6 +7,7 @@ mod checks;
 mod clusters;
 mod compositions;
 mod crossplane;
+mod databases;
 mod family;
 mod namespaces;
 mod objects;

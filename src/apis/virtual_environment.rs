@@ -24,19 +24,24 @@ use crate::value::Object;
 pub use settings::VirtualEnvironmentSettings;
 
 /// A dedicated Kubernetes cluster with optional software inside.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("(has(self.parameters) && has(self.parameters.type)) == \
+        (has(oldSelf.parameters) && has(oldSelf.parameters.type))")
+        .message("type cannot be changed: create a new environment")
+)]
 pub struct VirtualEnvironment {
-    /// Parameters of the environment.
-    pub parameters: Parameters,
+    /// Parameters of the environment. Default: the default of each parameter.
+    // The XRD has no default: an API server would write it into claims of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Parameters>,
 }
 
 /// Parameters of an environment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
-    validation = Rule::new("has(self.type) == has(oldSelf.type)").message("type cannot be \
-        changed: create a new environment"),
     validation = Rule::new("!has(self.type) || !(self.type in ['eks', 'aks']) || self.size == oldSelf.size")
         .message("size cannot be changed on eks and aks: create a new environment"),
     validation = Rule::new("!has(self.type) || self.type == 'vcluster' || self.expose != 'loadBalancer'")
@@ -262,7 +267,7 @@ impl Api for VirtualEnvironment {
         settings: &Self::Settings,
         cx: &mut Composition<'_>,
     ) -> Result<Self::Status, Error> {
-        let p = &self.parameters;
+        let p = &self.parameters.clone().unwrap_or_default();
         let cluster_type = p.check(settings, cx)?;
         settings.check()?;
         if !cx.exists("cluster") {

@@ -6,6 +6,7 @@
 
 mod generate;
 mod names;
+mod optional;
 mod others;
 mod policy;
 mod revisions;
@@ -160,6 +161,10 @@ proptest! {
     fn values_rejected_by_the_schema_are_rejected_by_the_function(world in generate::beginning(), which: Index, number: i64, text in generate::almost()) {
         let mut world = world;
         let bounded = generate::bounded(&world);
+        // A spec may leave out all its parameters.
+        if bounded.is_empty() {
+            return Ok(());
+        }
         let (path, field) = which.get(&bounded);
         let value = if field["type"] == "integer" { json!(number) } else { json!(text) };
         if generate::allows(field, &value) {

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod limits;
 mod settings;
 mod stock_pool;
 #[path = "../support/mod.rs"]

@@ -73,6 +73,27 @@ fn cluster_comes_first_then_its_content_then_custom_resources() {
 }
 
 #[test]
+fn environment_without_parameters_is_the_small_virtual_cluster() {
+    for world in beginnings("vcluster") {
+        let of = |parameters: Option<Value>| {
+            let mut world = world.clone();
+            let spec = world.xr["spec"].as_object_mut().unwrap();
+            spec.remove("parameters");
+            spec.extend(parameters.map(|parameters| ("parameters".to_owned(), parameters)));
+            let world = world.settle(|_| Mood::Ready);
+            (desired(&world.answer()), status(&world.answer()))
+        };
+        let (resources, status) = of(None);
+        assert_eq!((&status["type"], &status["phase"]), (&json!("vcluster"), &json!("Ready")));
+        for same in [json!({}), json!({"size": "small", "type": "vcluster"})] {
+            assert_eq!((resources.clone(), status.clone()), of(Some(same)));
+        }
+        let (larger, _) = of(Some(json!({"size": "medium"})));
+        assert_ne!(resources, larger);
+    }
+}
+
+#[test]
 fn app_waits_for_the_observed_kubeconfig() {
     for cluster_type in TYPES {
         for mut world in beginnings(cluster_type) {

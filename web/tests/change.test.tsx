@@ -60,6 +60,18 @@ describe('a change', () => {
     });
   });
 
+  it('disables the type of an environment without parameters', () => {
+    const schema = kindOf('virtual-environment').schema as Schema;
+    for (const spec of [{}, { parameters: {} }]) {
+      expect(uiOf(schema, spec)).toMatchObject({ parameters: { type: { 'ui:disabled': true } } });
+      // A new app may have any namespace.
+      expect(uiOf(schema, spec)).not.toMatchObject({
+        parameters: { app: { namespace: { 'ui:disabled': true } } },
+      });
+    }
+    expect(uiOf(schema)).not.toMatchObject({ parameters: { type: { 'ui:disabled': true } } });
+  });
+
   it('is sent with the version that was read, and with Crossplane’s fields', async () => {
     const there = world();
     const { user } = open(ADA, there);

@@ -54,6 +54,7 @@ describe.each(APIS)('the form of %s', (api) => {
       expect(faultsIn(schema, spec)).toEqual([]);
       expect(pruned(schema, spec)).toEqual(spec);
       const inner = schema.properties!['parameters'] ?? schema;
+      expect(orderOf(schema)[0]).not.toBe('lifecycle');
       expect([...orderOf(inner)].sort()).toEqual(Object.keys(inner.properties!).sort());
       // The initial values lack only the required fields.
       const missing = faultsIn(schema, pruned(schema, beginning(schema, HINTS)));

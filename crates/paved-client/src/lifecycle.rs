@@ -291,10 +291,11 @@ pub fn clock_ahead(object: &DynamicObject, now: Timestamp) -> Option<String> {
 pub fn cannot_stop(environment: &Environment, object: &DynamicObject) -> CannotStop {
     let mut spec = object.data["spec"].clone();
     // Settings decide on a type that the claim leaves open. The status has the result.
-    if let Some(parameters) = spec.pointer_mut("/parameters").and_then(Value::as_object_mut)
-        && let Some(found) = environment.fields.get("type")
-    {
-        parameters.entry("type").or_insert_with(|| found.clone());
+    if let (Some(found), Some(spec)) = (environment.fields.get("type"), spec.as_object_mut()) {
+        let parameters = spec.entry("parameters").or_insert_with(|| json!({}));
+        if let Some(parameters) = parameters.as_object_mut() {
+            parameters.entry("type").or_insert_with(|| found.clone());
+        }
     }
     apis::for_environment_kind(&environment.kind)?.cannot_stop(&spec, &Settings::default())
 }

@@ -7,9 +7,8 @@
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::objects::{first, full_name};
+use super::objects::{environment, first};
 use super::snapshot::{ClusterSnapshot, ListResult};
-use crate::style::harmless;
 
 /// The annotation with the slot of a composed resource.
 const SLOT: &str = "crossplane.io/composition-resource-name";
@@ -43,18 +42,6 @@ pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
         ));
     }
     checks
-}
-
-/// The environment of a Release: the claim, otherwise the composite, otherwise the Release itself.
-fn environment(release: &DynamicObject) -> String {
-    let label = |key: &str| release.metadata.labels.as_ref()?.get(key).map(String::as_str);
-    let claim = label("crossplane.io/claim-namespace").zip(label("crossplane.io/claim-name"));
-    let namespace = release.metadata.namespace.as_deref();
-    let composite = namespace.zip(label("crossplane.io/composite"));
-    match claim.or(composite) {
-        Some((namespace, name)) => harmless(&format!("{namespace}/{name}")),
-        None => full_name(release),
-    }
 }
 
 #[cfg(test)]

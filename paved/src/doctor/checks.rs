@@ -11,8 +11,8 @@ use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::snapshot::{ClusterSnapshot, ListResult};
 use super::{
-    apps, clusters, compositions, crossplane, namespaces, paused, provider_configs, references,
-    required_kinds, revisions, settings, tracked,
+    apps, clusters, compositions, crossplane, databases, namespaces, paused, provider_configs,
+    references, required_kinds, revisions, settings, tracked,
 };
 
 /// All checks of a cluster, in the order of the installation.
@@ -41,6 +41,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all.extend(revisions::check(snapshot));
     all.extend(clusters::check(snapshot));
     all.extend(apps::check(snapshot));
+    all.extend(databases::check(snapshot));
     all.extend(paused::check(snapshot));
     all.extend(tracked::check(snapshot));
     all

@@ -16,6 +16,19 @@ pub(super) fn full_name(object: &DynamicObject) -> String {
     harmless(&(namespace.collect::<String>() + name(object)))
 }
 
+/// The environment of a composed resource: the claim, otherwise the composite, otherwise the resource
+/// itself.
+pub(super) fn environment(resource: &DynamicObject) -> String {
+    let label = |key: &str| resource.metadata.labels.as_ref()?.get(key).map(String::as_str);
+    let claim = label("crossplane.io/claim-namespace").zip(label("crossplane.io/claim-name"));
+    let namespace = resource.metadata.namespace.as_deref();
+    let composite = namespace.zip(label("crossplane.io/composite"));
+    match claim.or(composite) {
+        Some((namespace, name)) => harmless(&format!("{namespace}/{name}")),
+        None => full_name(resource),
+    }
+}
+
 /// The number of names in a line.
 const NAMED: usize = 5;
 

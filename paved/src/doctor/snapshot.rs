@@ -8,6 +8,7 @@ use function_paved_road::manifests::namespaces::NAME;
 use function_paved_road::models::aws::eks::Cluster as Eks;
 use function_paved_road::models::azure::KubernetesCluster as Aks;
 use function_paved_road::models::helm::Release;
+use function_paved_road::models::sql;
 use function_paved_road::models::{self, Managed as _, Scope};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -61,6 +62,12 @@ pub(super) struct Clusters {
     pub(super) objects: ListResult,
 }
 
+/// The objects on shared PostgreSQL servers of a kind.
+pub(super) struct Databases {
+    pub(super) resource: ApiResource,
+    pub(super) objects: ListResult,
+}
+
 /// The metadata of the claims of a kind, or of the composites of a kind.
 pub(super) struct Environments {
     pub(super) resource: ApiResource,
@@ -94,6 +101,8 @@ pub(super) struct ClusterSnapshot {
     pub(super) environments: Vec<Environments>,
     /// The metadata of our Releases of provider-helm, cluster-scoped and namespaced.
     pub(super) releases: Vec<ListResult>,
+    /// Our objects on shared PostgreSQL servers, by kind.
+    pub(super) databases: Vec<Databases>,
 }
 
 /// The label of ClusterRoles that are aggregated to Crossplane's role.
@@ -171,6 +180,10 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         let resource = resource_of(&Release::KIND, scope);
         releases.push(all_metadata(cluster, &resource, &ours()).await);
     }
+    let databases = join_all(database_kinds().map(async |resource| {
+        let objects = all(cluster, &resource, &ours()).await;
+        Databases { resource, objects }
+    }));
     let environments = environment_kinds(kinds).map(async |(resource, are_claims)| {
         let objects = all_metadata(cluster, &resource, "").await;
         Environments { resource, are_claims, objects }
@@ -192,6 +205,7 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         clusters: all_clusters,
         environments: join_all(environments).await,
         releases,
+        databases: databases.await,
     }
 }
 
@@ -301,6 +315,13 @@ fn ours() -> String {
 pub(super) fn cluster_kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
     CLUSTERS.into_iter().flat_map(|(kind, field)| {
         [Scope::LegacyCluster, Scope::Namespaced].map(|scope| (resource_of(&kind, scope), field))
+    })
+}
+
+/// The kinds of objects on shared PostgreSQL servers, as cluster-scoped and as namespaced kinds.
+pub(super) fn database_kinds() -> impl Iterator<Item = ApiResource> {
+    [sql::Role::KIND, sql::Database::KIND, sql::Grant::KIND].into_iter().flat_map(|kind| {
+        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| resource_of(&kind, scope))
     })
 }
 

@@ -1,6 +1,7 @@
 //! A draft of a claim: given and missing fields.
 
 use function_paved_road::apis::Flavour;
+use function_paved_road::settings::LIFECYCLE;
 use k8s_schema::Violation;
 use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
@@ -195,7 +196,8 @@ pub(super) fn limits(schema: Option<&Value>) -> String {
     }
 }
 
-/// The required objects, empty. Their own missing fields are then reported.
+/// The required objects, empty. Their own missing fields are then reported. An object without
+/// required fields gets one of its defaults, because an object with only comments would be null.
 fn required(schema: &Value) -> Value {
     let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let inner = names.filter_map(|name| {
@@ -205,13 +207,26 @@ fn required(schema: &Value) -> Value {
     let mut object: Map<String, Value> = inner.collect();
     let asks_for_none = schema["required"].as_array().is_none_or(Vec::is_empty);
     if asks_for_none {
-        // An object with only comments would be null, so it gets one of its defaults.
-        let fields = schema["properties"].as_object().into_iter().flatten();
-        let mut plain = fields
-            .filter(|(_, field)| field["default"].is_string() || field["default"].is_number());
-        object.extend(plain.next().map(|(name, field)| (name.clone(), field["default"].clone())));
+        object.extend(first_default(schema));
     }
     Value::Object(object)
+}
+
+/// A field with a default, or else a group with a default and without required fields. The group is
+/// never the lifecycle, which all APIs have.
+fn first_default(schema: &Value) -> Option<(String, Value)> {
+    let fields = || schema["properties"].as_object().into_iter().flatten();
+    let is_plain = |default: &Value| default.is_string() || default.is_number();
+    let mut plain = fields().filter(|(_, field)| is_plain(&field["default"]));
+    let mut groups = fields().filter(|(name, field)| {
+        field["required"].as_array().is_none_or(Vec::is_empty) && *name != LIFECYCLE
+    });
+    plain.next().map(|(name, field)| (name.clone(), field["default"].clone())).or_else(|| {
+        groups.find_map(|(name, group)| {
+            let (inner, default) = first_default(group)?;
+            Some((name.clone(), json!({inner: default})))
+        })
+    })
 }
 
 /// The schema of a field.

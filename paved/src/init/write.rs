@@ -45,7 +45,8 @@ fn connection(name: &Value, keys: &str) -> String {
     text
 }
 
-/// The fields of an object, the required fields first. Fields without a given value are comments.
+/// The fields of an object: required fields, given fields, other fields. Fields without a given
+/// value are comments.
 fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
     let mut text = String::new();
     let fields = schema["properties"].as_object().cloned().unwrap_or_default();
@@ -55,7 +56,7 @@ fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
             .is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
     };
     let mut names: Vec<&String> = fields.keys().collect();
-    names.sort_by_key(|name| !required(name));
+    names.sort_by_key(|name| (!required(name), given.get(name).is_none()));
     for (index, name) in names.into_iter().enumerate() {
         if index > 0 {
             text.push('\n');

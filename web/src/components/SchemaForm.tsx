@@ -1,7 +1,7 @@
 import Form from '@rjsf/core/lib/components/Form.js';
 import type { ErrorSchema, FieldTemplateProps, ObjectFieldTemplateProps } from '@rjsf/utils';
 import { useEffect, useMemo } from 'react';
-import { growing, isAdvanced, uiOf, type Data, type Schema } from '../kinds/schema';
+import { growing, isAdvanced, MAIN_GROUP, uiOf, type Data, type Schema } from '../kinds/schema';
 import { errorSchema, messagesIn, validator, type Fault } from '../kinds/validate';
 import {
   CheckboxWidget,
@@ -134,7 +134,7 @@ function ObjectFieldTemplate({
   // The spec itself and a group that contains all fields need no title.
   const bare =
     fieldPathId.path.length === 0 ||
-    fieldPathId.path.join() === 'parameters' ||
+    fieldPathId.path.join() === MAIN_GROUP ||
     uiSchema?.['ui:bare'] === true;
   if (bare) return body;
   return (

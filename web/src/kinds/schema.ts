@@ -103,6 +103,9 @@ export function sortOf(schema: Schema, required: boolean): Sort {
   return !required && (schema.required?.length ?? 0) > 0 ? 'optional-group' : 'group';
 }
 
+/** Name of the group with most of a spec. The group has no heading. */
+export const MAIN_GROUP = 'parameters';
+
 /** Names of optional fields that users often set, in any kind. */
 const COMMON = /^(type|size|instanceType|memory|sshPublicKeys|allowedCidrs|ttl|.*[vV]ersion)$/;
 
@@ -119,8 +122,8 @@ export function isAdvanced(name: string, schema: Schema, required: boolean): boo
 }
 
 /**
- * The order of fields in a form: required fields, common fields, groups, other fields. Fields of
- * equal rank keep the order of the schema.
+ * The order of fields in a form: required fields, common fields, groups, other fields. The main
+ * group is the first group. Fields of equal rank keep the order of the schema.
  */
 export function orderOf(schema: Schema): string[] {
   const required = new Set(schema.required);
@@ -129,7 +132,7 @@ export function orderOf(schema: Schema): string[] {
     const group = sortOf(one, required.has(name)).endsWith('group') ? 2 : 0;
     return (
       group +
-      (required.has(name)
+      (required.has(name) || name === MAIN_GROUP
         ? 0
         : isAdvanced(name, one, false)
           ? 4
@@ -215,8 +218,13 @@ export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   const ui: UiSchema<Data, Schema> = { 'ui:order': orderOf(schema) };
   for (const [name, one] of Object.entries(schema.properties ?? {})) {
     const must = schema.required?.includes(name) ?? false;
-    const inner = one.properties ? uiOf(one, current?.[name] as Data | undefined) : {};
-    const field = FIELDS[sortOf(one, must)];
+    const sort = sortOf(one, must);
+    // A group without required fields is the same as an empty group.
+    const absent = sort === 'group' ? {} : undefined;
+    const inner = one.properties
+      ? uiOf(one, current && ((current[name] ?? absent) as Data | undefined))
+      : {};
+    const field = FIELDS[sort];
     const stays = current && frozen(one);
     ui[name] = {
       ...inner,
@@ -236,7 +244,7 @@ export function fieldTitle(schema: Schema, path: readonly string[]): string {
     return of ? titleOf(name) : name;
   });
   // Most of a spec lies in one group, which has no heading.
-  return titles.slice(path[0] === 'parameters' ? 1 : 0).join(' › ');
+  return titles.slice(path[0] === MAIN_GROUP ? 1 : 0).join(' › ');
 }
 
 /** A name in words, without its unit: the description has the unit. */

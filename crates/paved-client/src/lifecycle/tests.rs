@@ -194,17 +194,22 @@ fn type_of_a_virtual_environment_decides_whether_it_can_be_stopped() {
     let stop = |spec: Value, status_type: Value| {
         let mut object = workspace();
         object["kind"] = json!("Environment");
-        object["spec"] = json!({"parameters": spec});
+        object["spec"] = spec;
         object["status"]["type"] = status_type;
         subject_of("environment.dev.example.org", &object).stop()
     };
     let virtual_cluster = Refusal::CannotStop("a virtual cluster cannot be stopped");
-    assert_eq!(stop(json!({"type": "vcluster"}), Value::Null), Err(virtual_cluster));
-    assert!(stop(json!({"type": "aks"}), json!("aks")).is_err());
-    assert!(stop(json!({"type": "gke"}), json!("gke")).is_ok());
+    assert_eq!(
+        stop(json!({"parameters": {"type": "vcluster"}}), Value::Null),
+        Err(virtual_cluster)
+    );
+    assert!(stop(json!({"parameters": {"type": "aks"}}), json!("aks")).is_err());
+    assert!(stop(json!({"parameters": {"type": "gke"}}), json!("gke")).is_ok());
     // Settings have chosen the type.
-    assert!(stop(json!({}), json!("eks")).is_ok());
-    assert_eq!(stop(json!({}), json!("vcluster")), Err(virtual_cluster));
+    for spec in [json!({"parameters": {}}), json!({})] {
+        assert!(stop(spec.clone(), json!("eks")).is_ok());
+        assert_eq!(stop(spec, json!("vcluster")), Err(virtual_cluster));
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Events in the form of CloudEvents 1.0.
 
+use crossplane::command::Target;
 use function_paved_road::catalog::prices::Usd;
+use function_paved_road::{apis, manifests};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -152,9 +154,10 @@ fn data(key: &Key, record: &Record, message: &str) -> Value {
 
 /// A command about an environment, which means the same environment in every shell.
 fn command(verb: &str, key: &Key, arguments: &str) -> String {
-    let (kind, name, namespace) = (kind_and_group(key).0, &key.name, &key.namespace);
-    let space = if arguments.is_empty() { "" } else { " " };
-    format!("paved {verb} {kind}/{name}{space}{arguments} -n {namespace}")
+    let (kind, group) = kind_and_group(key);
+    let kind = apis::called(&manifests::api_version(group), kind);
+    Target { kind: &kind, namespace: Some(&key.namespace), name: &key.name }
+        .command(verb, arguments)
 }
 
 fn sentence(state: State, key: &Key, record: &Record) -> String {
@@ -182,5 +185,25 @@ fn sentence(state: State, key: &Key, record: &Record) -> String {
             format!("{title} is stopped. To start it, run: {start}")
         }
         (State::Deleting, ..) => format!("{title} is being deleted"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_names_the_group_of_a_kind_that_both_apis_have() {
+        for (kind, expected) in [
+            ("Environment.platform.m.acme.io", "environment.platform.m.acme.io"),
+            ("GpuDevWorkspaceClaim.platform.acme.io", "gpudevworkspaceclaim"),
+        ] {
+            let key = Key { kind: kind.into(), namespace: "team".into(), name: "ada".into() };
+            assert_eq!(
+                command("extend", &key, "4h"),
+                format!("paved extend {expected}/ada 4h -n team")
+            );
+            assert_eq!(command("start", &key, ""), format!("paved start {expected}/ada -n team"));
+        }
     }
 }

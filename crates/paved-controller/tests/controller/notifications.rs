@@ -157,7 +157,7 @@ async fn warning_of_a_stopped_environment_names_its_deletion() {
     assert_eq!(
         events.last().unwrap()["data"]["message"],
         "GpuDevWorkspaceClaim team/ada is stopped, and is deleted at 2026-01-02T13:00:00Z. To \
-         start it, run: paved start GpuDevWorkspaceClaim/ada -n team"
+         start it, run: paved start gpudevworkspaceclaim/ada -n team"
     );
 }
 

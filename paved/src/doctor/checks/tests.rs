@@ -84,6 +84,7 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
         clusters: Vec::new(),
         environments: Vec::new(),
         releases: Vec::new(),
+        databases: Vec::new(),
     }
 }
 
@@ -202,4 +203,52 @@ fn cluster_without_crossplane_reports_only_crossplane() {
         told(&snapshot),
         "✗ Crossplane  is not installed; install 1.20 for claims, or 2.x for both APIs\n"
     );
+}
+
+/// A cluster with a kind of composite, and without any prerequisite.
+fn serving_nothing(kind: &str) -> ClusterSnapshot {
+    let names = json!({"kind": kind, "categories": ["paved"]});
+    let definition = json!({"metadata": {"name": "x"},
+        "spec": {"group": "dev.example.org", "names": names}});
+    let composition = json!({"metadata": {"name": "NAME"}, "spec": {
+        "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": kind},
+        "pipeline": [{"functionRef": {"name": "fn"},
+            "input": {"kind": "Settings", "settingsFrom": {"name": "NAME"}}}]}});
+    ClusterSnapshot {
+        served: Some(BTreeSet::new()),
+        definitions: objects(&[definition]),
+        compositions: objects(&[composition]),
+        configs: objects(&[]),
+        policies: objects(&[]),
+        ..snapshot()
+    }
+}
+
+/// The second column of the table of new prerequisites.
+fn prerequisites() -> Vec<&'static str> {
+    let page = include_str!("../../../../docs/how-to/upgrade.md");
+    let table = page.split_once("## New prerequisites").unwrap().1;
+    let table = table.split_once("\n## ").unwrap().0;
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| row.split('|').nth(2).unwrap().trim()).collect()
+}
+
+/// Without a prerequisite, its check has a line with a remediation. A correct cluster has no such
+/// line.
+#[test]
+fn prerequisite_of_an_upgrade_has_a_check() {
+    let rows = prerequisites();
+    assert!(rows.len() >= 5, "{rows:?}");
+    let without = all(&serving_nothing("Environment"));
+    let with = all(&snapshot());
+    for row in rows {
+        let name = row.strip_prefix('`').and_then(|row| row.strip_suffix('`'));
+        let name = name.unwrap_or_else(|| panic!("{row}: not the name of a check"));
+        let (begin, end) = name.split_once("NAME").unwrap_or((name, ""));
+        let is_named = |check: &&Check| {
+            check.what.starts_with(begin) && check.what.ends_with(end) && check.mark != Mark::Good
+        };
+        assert!(without.iter().any(|check| is_named(&check)), "{name}: {without:?}");
+        assert!(!with.iter().any(|check| is_named(&check)), "{name}: {with:?}");
+    }
 }
