@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use function_paved_road::wire;
-use function_sdk_rust::proto::v1::RunFunctionRequest;
+use function_proto::v1::RunFunctionRequest;
 use prost::Message as _;
 use serde_json::{Value, json};
 

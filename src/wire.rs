@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use function_sdk_rust::proto::v1::resource_selector::Match;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::resource_selector::Match;
+use function_proto::v1::{
     Condition, MatchLabels, Requirements, Resource, ResourceSelector, ResponseMeta, Result,
     RunFunctionResponse, SchemaSelector, State,
 };

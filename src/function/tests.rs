@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use function_sdk_rust::proto::v1::RequestMeta;
+use function_proto::v1::RequestMeta;
 use serde_json::json;
 
 use super::*;

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use function_sdk_rust::proto::v1::Target;
+use function_proto::v1::Target;
 use proptest::collection::{hash_map, vec};
 use proptest::option;
 use proptest::prelude::*;

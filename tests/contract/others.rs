@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use function_sdk_rust::proto::v1::{Ready, Resource, State};
+use function_proto::v1::{Ready, Resource, State};
 use pbjson_types::Struct;
 use proptest::collection::{btree_map, hash_map, vec};
 use proptest::option;

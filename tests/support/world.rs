@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
 use function_paved_road::value;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, RequestMeta, Resource, RunFunctionRequest, RunFunctionResponse, Severity, State,
 };
 use pbjson_types::{Struct, value::Kind};

@@ -1,7 +1,7 @@
 //! The machine image of the examples does not exist. Users get advice before EC2 rejects it.
 
 use function_paved_road::apis::gpu_workspace::PLACEHOLDER_IMAGE;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::Value;
 
 /// Advice for a setting that has the image. `field` is below `gpuWorkspace.amis`.

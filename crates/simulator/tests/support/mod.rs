@@ -1,7 +1,7 @@
 //! Shared by the tests of the providers: a world with resources, and their states.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
