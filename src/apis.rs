@@ -90,7 +90,9 @@ pub fn check_settings(body: Object) -> Vec<Error> {
     wrong.extend(settings.common.check_minimum().err().iter().flat_map(Error::fields).cloned());
     for api in APIS.iter().filter(|api| settings.has(api.info().settings)) {
         let Ok(Tagged { kinds, own }) = api.tagged(&settings) else { continue };
-        for refused in kinds.iter().flat_map(|kind| tags::check(kind, &settings.common.tags, own)) {
+        let own: Vec<&str> =
+            own.iter().copied().chain(tags::attribution(&settings.common)).collect();
+        for refused in kinds.iter().flat_map(|kind| tags::check(kind, &settings.common, &own)) {
             if wrong.iter().all(|known| known.path != refused.path) {
                 wrong.push(refused);
             }

@@ -32,6 +32,7 @@ mod stalled;
 mod status;
 mod still;
 mod stopped;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -82,6 +83,13 @@ pub const MADE_WITH: &str = "paved-road.fn.crossplane.io/schema-revision";
 /// The annotation on an environment's first resource with the schema revision whose limits the
 /// environment was created with, if its Composition is older. Absent: that of [`MADE_WITH`].
 pub const LIMITED_BY: &str = "paved-road.fn.crossplane.io/limits-revision";
+
+/// The annotation on a claim or composite with the owner's login.
+pub const OWNER: &str = "paved-road.fn.crossplane.io/owner";
+
+/// The label on a claim or composite with the owner, or with a hash if a label cannot contain the
+/// login.
+pub const OWNER_LABEL: &str = "owner";
 
 /// Slot of the Secret with a namespaced composite's connection details.
 const CONNECTION_SLOT: &str = "connection";

@@ -46,6 +46,11 @@ pub struct Common {
     /// Tags or labels to add to every cloud resource that supports them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// Tags or labels with the values of an environment's own labels: the label by the key of the
+    /// tag, for example `cost-center: acme.io/cost-center`. Users set these labels on their
+    /// environments. An environment without the label has the tag of `tags` with that key, or none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags_from_labels: BTreeMap<String, String>,
     /// Provider configs of the resources, by provider family.
     pub provider_configs: ProviderConfigs,
     /// Prices that differ from the list prices, for the estimated price of an environment.
@@ -100,16 +105,20 @@ impl Common {
             check::shape(name, 253, is_object_name, "the name of a Kubernetes object")
                 .map_err(|error| wrong(path, error))?;
         }
+        let tag_key = |field: &str, key: &str| {
+            let allowed = "1 to 128 visible characters, not starting with aws:";
+            let checked = check::shape(key, 128, is_tag_key, allowed);
+            checked.map(|_| ()).map_err(|error| wrong(format!("{field}.{key}"), error))
+        };
         for (key, value) in &self.tags {
-            check::shape(
-                key,
-                128,
-                is_tag_key,
-                "1 to 128 visible characters, not starting with aws:",
-            )
-            .map_err(|error| wrong(format!("tags.{key}"), error))?;
+            tag_key("tags", key)?;
             check::shape(value, 256, is_visible, "at most 256 visible characters")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
+        }
+        for (key, label) in &self.tags_from_labels {
+            tag_key("tagsFromLabels", key)?;
+            let path = format!("tagsFromLabels.{key}");
+            check::kubernetes::label_key(label).map_err(|error| wrong(path, error))?;
         }
         let mut fields = Fields::default();
         self.pricing.check("settings.pricing", &mut fields);

@@ -11,6 +11,13 @@ use std::collections::BTreeMap;
 use crate::check::{self, Refused};
 use crate::error::FieldError;
 use crate::models::{Kind, Provider};
+use crate::settings::Common;
+
+/// The keys of the tags that name the environment, its namespace and its owner.
+const ATTRIBUTION: [&str; 3] = ["environment", "namespace", "owner"];
+
+/// The longest value of a tag, in characters. Source: the same references.
+const LONGEST_VALUE: usize = 256;
 
 /// The tags that a service accepts.
 struct Rule {
@@ -27,6 +34,9 @@ struct Rule {
     ignores_case: bool,
 }
 
+/// The beginning of keys and values that AWS reserves.
+const RESERVED_AWS: &str = "aws:";
+
 /// Tags that provider-upjet-aws adds to every resource.
 const BY_PROVIDER_AWS: &[&str] =
     &["crossplane-kind", "crossplane-name", "crossplane-providerconfig"];
@@ -36,14 +46,14 @@ const EC2: Rule = Rule {
     most: 50,
     by_provider: BY_PROVIDER_AWS,
     plain: false,
-    reserved: &["aws:"],
+    reserved: &[RESERVED_AWS],
     ignores_case: false,
 };
 const EKS: Rule = Rule { service: "EKS", ..EC2 };
 const IAM: Rule = Rule { service: "IAM", plain: true, ignores_case: true, ..EC2 };
 const S3: Rule = Rule { service: "S3", plain: true, ..EC2 };
 const CLOUDFRONT: Rule = Rule { service: "CloudFront", plain: true, ..EC2 };
-const RDS: Rule = Rule { service: "RDS", plain: true, reserved: &["aws:", "rds:"], ..EC2 };
+const RDS: Rule = Rule { service: "RDS", plain: true, reserved: &[RESERVED_AWS, "rds:"], ..EC2 };
 const AZURE: Rule = Rule {
     service: "Azure",
     by_provider: &[],
@@ -68,16 +78,45 @@ fn rule(kind: &Kind) -> &'static Rule {
     }
 }
 
+/// The keys of the tags that name the environment, its namespace and its owner. A tag of Settings
+/// with the same key replaces such a tag. The case of letters makes no difference, because some
+/// services ignore it.
+pub fn attribution(settings: &Common) -> impl Iterator<Item = &'static str> {
+    let taken = settings.tags.keys().chain(settings.tags_from_labels.keys());
+    ATTRIBUTION
+        .into_iter()
+        .filter(move |key| taken.clone().all(|one| !one.eq_ignore_ascii_case(key)))
+}
+
+/// A user's text as the value of a tag: an underscore replaces each character that the service
+/// rejects.
+pub fn valid(kind: &Kind, value: &str) -> String {
+    let is_aws = kind.provider == Provider::Aws;
+    let is_valid = |c: char| !check::is_invisible(c) && (!is_aws || is_plain(c));
+    let fit = |c: char| if is_valid(c) { c } else { '_' };
+    let fitted: String = value.trim().chars().map(fit).take(LONGEST_VALUE).collect();
+    let fitted = fitted.trim();
+    match fitted.get(..RESERVED_AWS.len()) {
+        Some(start) if is_aws && start.eq_ignore_ascii_case(RESERVED_AWS) => {
+            fitted.replacen(':', "_", 1)
+        }
+        _ => fitted.to_owned(),
+    }
+}
+
 /// The errors of the tags of Settings for resources of a kind, with the path of each tag below
 /// `settings`. `own` are the keys of the resource's own tags. An own tag wins over a tag of
 /// Settings with the same key.
-pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<FieldError> {
+pub fn check(kind: &Kind, settings: &Common, own: &[&str]) -> Vec<FieldError> {
     let rule = rule(kind);
     let mut wrong = Vec::new();
     let mut carried: BTreeMap<String, &str> = BTreeMap::new();
     let same = |key: &str| if rule.ignores_case { key.to_lowercase() } else { key.to_owned() };
     let taken: Vec<&str> = own.iter().chain(rule.by_provider).copied().collect();
-    for (key, value) in tags.iter().filter(|(key, _)| !taken.contains(&key.as_str())) {
+    let fixed = settings.tags.iter().map(|(key, value)| ("tags", key, value.as_str()));
+    let from_labels = settings.tags_from_labels.keys().map(|key| ("tagsFromLabels", key, ""));
+    let tags = fixed.chain(from_labels.filter(|(_, key, _)| !settings.tags.contains_key(*key)));
+    for (field, key, value) in tags.filter(|(_, key, _)| !taken.contains(&key.as_str())) {
         let (label, _) = kind.provider.tag(key, value);
         let refusal = rule.refusal(key, value).or_else(|| {
             let other = taken.iter().find(|other| same(other) == same(&label));
@@ -89,7 +128,8 @@ pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<
                 })
         });
         carried.insert(same(&label), key);
-        wrong.extend(refusal.map(|message| FieldError { path: path(key), message }));
+        let path = check::shown(&format!("settings.{field}.{key}"));
+        wrong.extend(refusal.map(|message| FieldError { path, message }));
     }
     let room = rule.most.saturating_sub(taken.len());
     if carried.len() > room {
@@ -145,11 +185,6 @@ impl Rule {
     }
 }
 
-/// The path of a tag of Settings.
-fn path(key: &str) -> String {
-    check::shown(&format!("settings.tags.{key}"))
-}
-
 /// The characters that all services of AWS accept in tags.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || c.is_whitespace() || "_.:/=+-@".contains(c)
@@ -175,7 +210,53 @@ mod tests {
 
     /// The first message, with its path.
     fn refusal(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Option<String> {
-        check(kind, tags, own).first().map(ToString::to_string)
+        let settings = Common { tags: tags.clone(), ..Common::default() };
+        check(kind, &settings, own).first().map(ToString::to_string)
+    }
+
+    #[test]
+    fn tag_of_settings_replaces_that_of_the_owner_in_any_case() {
+        let mut settings = Common { tags: tags([("Owner", "platform")]), ..Common::default() };
+        assert_eq!(attribution(&settings).collect::<Vec<_>>(), ["environment", "namespace"]);
+        settings.tags_from_labels = tags([("ENVIRONMENT", "stage")]);
+        assert_eq!(attribution(&settings).collect::<Vec<_>>(), ["namespace"]);
+        assert_eq!(check(&ROLE, &settings, &["namespace"]), []);
+    }
+
+    #[test]
+    fn key_of_a_tag_from_a_label_is_checked_like_a_fixed_key() {
+        let mut settings = Common {
+            tags_from_labels: tags([("R&D", "department"), ("team", "team")]),
+            ..Common::default()
+        };
+        let wrong = check(&ROLE, &settings, &[]);
+        let paths: Vec<&str> = wrong.iter().map(|wrong| wrong.path.as_str()).collect();
+        assert_eq!(paths, ["settings.tagsFromLabels.R&D"]);
+        assert_eq!(check(&MACHINE, &settings, &[]), []);
+        settings.tags = tags([("Team", "vision")]);
+        let twin = check(&AKS, &settings, &[]).pop().unwrap();
+        assert_eq!(twin.path, "settings.tagsFromLabels.team");
+        settings.tags = tags([("team", "vision")]);
+        assert_eq!(check(&AKS, &settings, &[]), [], "the tag for environments without the label");
+    }
+
+    #[test]
+    fn text_of_a_user_becomes_a_value_that_each_cloud_accepts() {
+        for (text, aws, azure, google) in [
+            ("ada@acme.io", "ada@acme.io", "ada@acme.io", "ada_acme_io"),
+            ("Ada (R&D)", "Ada _R_D_", "Ada (R&D)", "ada__r_d_"),
+            (" a\u{1b}[1m\n", "a__1m", "a_[1m", "a__1m"),
+            ("aws:root", "aws_root", "aws:root", "aws_root"),
+            ("AWS:root", "AWS_root", "AWS:root", "aws_root"),
+            ("Équipe 冷", "Équipe 冷", "Équipe 冷", "_quipe__"),
+            (" ", "", "", ""),
+        ] {
+            for (kind, expected) in [(&ROLE, aws), (&MACHINE, aws), (&AKS, azure), (&GKE, google)] {
+                let (_, value) = kind.provider.tag("owner", &valid(kind, text));
+                assert_eq!(value, expected, "{text:?} on {kind:?}");
+            }
+        }
+        assert_eq!(valid(&BUCKET, &"é".repeat(300)).chars().count(), 256);
     }
 
     #[test]

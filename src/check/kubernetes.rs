@@ -13,6 +13,14 @@ pub const LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 /// The value of a Kubernetes label, with at least one character.
 pub const LABEL_VALUE: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
 
+/// The key of a label or an annotation.
+fn key<'v>(value: &'v str, allowed: &str) -> Result<&'v str, Refused> {
+    const KEY: &str = "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?\
+                       [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEY).ok());
+    matching(value, 317, &PATTERN, allowed)
+}
+
 /// The name of an environment variable.
 pub const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
@@ -47,15 +55,17 @@ pub fn label_value(value: &str) -> Result<&str, Refused> {
     matching(value, 63, &PATTERN, allowed)
 }
 
-/// The key of an annotation: an optional domain and a name. Users must not set annotations in
-/// Crossplane's domains, which include ours.
+/// The key of a label: an optional domain and a name.
+pub fn label_key(value: &str) -> Result<&str, Refused> {
+    key(value, "a label key, for example example.org/name")
+}
+
+/// The key of an annotation. Users must not set annotations in Crossplane's domains, which include
+/// ours.
 pub fn annotation_key(value: &str) -> Result<&str, Refused> {
-    const KEY: &str = "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?\
-                       [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
-    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEY).ok());
     let allowed = "an annotation key outside Crossplane's domains, for example example.org/name";
     let ours = |domain: &str| domain == "crossplane.io" || domain.ends_with(".crossplane.io");
-    let key = matching(value, 317, &PATTERN, allowed)?;
+    let key = key(value, allowed)?;
     match key.split_once('/') {
         Some((domain, _)) if ours(domain) => Err(Refused::new(value, allowed)),
         _ => Ok(key),

@@ -50,6 +50,8 @@ pub struct Composite {
     pub composition: Option<String>,
     /// `metadata.annotations`
     pub annotations: BTreeMap<String, String>,
+    /// `metadata.labels`. Crossplane copies the labels of a claim.
+    pub labels: BTreeMap<String, String>,
     /// `spec`, without Crossplane's own fields and without `lifecycle`.
     pub spec: Value,
     /// `spec.lifecycle`, as it was written.
@@ -86,12 +88,12 @@ impl Composite {
             .filter(|_| scope == Scope::LegacyCluster)
             .map(|(name, namespace)| SecretName { name, namespace });
         let created = owned(&["metadata", "creationTimestamp"]);
-        let annotations = at(&xr, &["metadata", "annotations"]).and_then(Value::as_object);
-        let annotations = annotations
-            .into_iter()
-            .flatten()
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-            .collect();
+        let texts = |field| {
+            let texts = at(&xr, &["metadata", field]).and_then(Value::as_object);
+            let texts = texts.into_iter().flatten();
+            texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        };
+        let (annotations, labels) = (texts("annotations").collect(), texts("labels").collect());
         let resource_refs = resource_refs(&xr);
         let composition = owned(&["spec", "crossplane", "compositionRef", "name"])
             .or_else(|| owned(&["spec", "compositionRef", "name"]));
@@ -107,6 +109,7 @@ impl Composite {
             written,
             composition,
             annotations,
+            labels,
             api_version: owned(&["apiVersion"]).unwrap_or_default(),
             kind: owned(&["kind"]).unwrap_or_default(),
             uid: owned(&["metadata", "uid"]).unwrap_or_default(),

@@ -427,21 +427,26 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     /// Rejects tags of Settings that the service would reject. For an existing resource, the
     /// provider reports the failure instead.
     fn check_tags(&self, wanted: &Object, path: &str) -> Result<(), Error> {
-        let tags = &self.composition.settings.tags;
+        let settings = self.composition.settings;
+        let common = self.composition.tags(&M::KIND);
         let path: Vec<&str> = path.split('.').collect();
         let has = at(wanted, &path).and_then(Value::as_object).into_iter().flatten();
-        let is_own =
-            |(key, value): &(&String, &Value)| tags.get(*key).map(String::as_str) != value.as_str();
-        let own: Vec<&str> = has.filter(is_own).map(|(key, _)| key.as_str()).collect();
-        let wrong = tags::check(&M::KIND, tags, &own);
+        let is_own = |(key, value): &(&String, &Value)| {
+            common.get(*key).map(String::as_str) != value.as_str()
+        };
+        let own = has.filter(is_own).map(|(key, _)| key.as_str());
+        let mut own: Vec<&str> = own.collect();
+        if self.composition.is_attributed() {
+            own.extend(tags::attribution(settings).map(|key| -> &str { key }));
+        }
+        let wrong = tags::check(&M::KIND, settings, &own);
         if wrong.is_empty() { Ok(()) } else { Err(Error::InvalidSettings(wrong)) }
     }
 
-    /// Adds the tags of Settings. The API's own tags win.
+    /// Adds the tags that all APIs share. The API's own tags win.
     fn add_tags(&self, wanted: &mut Object, path: &str) {
         let path: Vec<&str> = path.split('.').collect();
-        for (key, value) in &self.composition.settings.tags {
-            let (key, value) = M::KIND.provider.tag(key, value);
+        for (key, value) in self.composition.tags(&M::KIND) {
             let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
             if at(wanted, &path).is_none() {
                 put(wanted, &path, Some(value.into()));

@@ -14,7 +14,8 @@ use crate::value::{Object, at, text};
 pub(super) struct References(BTreeMap<String, BTreeSet<String>>);
 
 /// Fields of a spec that only inform people. A name there is not a reference.
-const WORDS: [&str; 4] = ["tags", "labels", "description", "annotations"];
+const WORDS: [&str; 6] =
+    ["tags", "labels", "resourceLabels", "userLabels", "description", "annotations"];
 
 /// The shortest name that identifies a resource in another one.
 const MIN_NAME_LEN: usize = 4;

@@ -17,6 +17,7 @@ mod revision;
 mod secret;
 mod stalled;
 mod status_fields;
+mod tags;
 mod usages;
 mod wrapped;
 

@@ -63,9 +63,9 @@ fn tags_are_checked_by_the_services_that_carry_them() {
         ),
         (
             tagged(workspace(), json!(sixty)),
-            "settings.tags: found 60 tags; allowed: at most 44, because EC2 allows 50 on a \
-             resource, including ManagedBy, Name, WorkspaceOwner, crossplane-kind, \
-             crossplane-name, crossplane-providerconfig",
+            "settings.tags: found 60 tags; allowed: at most 41, because EC2 allows 50 on a \
+             resource, including ManagedBy, Name, WorkspaceOwner, environment, namespace, owner, \
+             crossplane-kind, crossplane-name, crossplane-providerconfig",
         ),
         (
             tagged(of_api("unified-environment"), json!({"cost-centers": "4711, 4712"})),

@@ -27,17 +27,13 @@ use serde_json::Value;
 
 pub use age::{age, spell, until};
 pub use diagnosis::{Blocker, Diagnosis, with_causes};
+pub use function_paved_road::compose::{OWNER, OWNER_LABEL};
 pub use lifecycle::{Lifecycle, Price, power_word};
 
 /// Status fields of some APIs that change only because another field changes.
 const BOOKKEEPING: [&str; 2] = ["observedGeneration", "lastSyncTime"];
 
 /// The label with the owner, or with a hash if a label cannot contain the login.
-pub const OWNER_LABEL: &str = "owner";
-
-/// The annotation with the owner's login.
-pub const OWNER: &str = "paved-road.fn.crossplane.io/owner";
-
 /// The prefixes of the field managers that write to an environment for Crossplane.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
 

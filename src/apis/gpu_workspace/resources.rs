@@ -14,17 +14,17 @@ use crate::catalog::opencv;
 use crate::check;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
-use crate::models::SIBLING;
 use crate::models::aws::ec2::{
     Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup,
     SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role, RolePolicy, RolePolicyAttachment};
+use crate::models::{Managed, SIBLING};
 
 impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
         let values = ["Crossplane", &cx.xr.name, &self.owner];
-        let mut tags = cx.settings.tags.clone();
+        let mut tags = cx.tags(&Instance::KIND);
         tags.extend(
             OWN_TAGS.into_iter().zip(values).map(|(key, value)| (key.to_owned(), value.to_owned())),
         );
