@@ -130,7 +130,7 @@ mod tests {
 
     use crossplane::api_version::group_of;
     use xtask::composed::all;
-    use xtask::providers::Package;
+    use crate::packages::Package;
 
     use super::*;
 

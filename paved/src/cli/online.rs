@@ -62,7 +62,7 @@ pub(crate) enum Online {
     /// Serve the portal with a fake cluster: no cluster, no cloud, no other program.
     ///
     /// The fake cluster has environments of every kind. One has failed, one ends soon, and one
-    /// becomes ready while you look. Everything is in the memory of this process, and is lost at its
+    /// becomes ready while you look. All objects are in the memory of this process, and are lost at its
     /// end. You are the user ada, with all rights.
     #[cfg(feature = "demo")]
     #[command(after_help = demo::HELP)]
