@@ -9,7 +9,7 @@ use function_proto::v1::{
     Status as ConditionStatus, Target, credentials::Source, resource_selector,
 };
 use jiff::Timestamp;
-use pbjson_types::value::Kind;
+use prost_types::value::Kind;
 use serde_json::Value;
 
 use crate::apis::{self, AnyApi};
@@ -485,8 +485,8 @@ fn result(severity: Severity, reason: &impl ToString, message: String) -> Functi
     }
 }
 
-fn ttl(duration: Duration) -> pbjson_types::Duration {
-    pbjson_types::Duration {
+fn ttl(duration: Duration) -> prost_types::Duration {
+    prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         nanos: 0,
     }

@@ -4,8 +4,8 @@
 use function_proto::v1::{
     Condition, RunFunctionRequest, RunFunctionResponse, Severity, Status as State,
 };
-use pbjson_types::value::Kind;
-use pbjson_types::{Struct, Value};
+use prost_types::value::Kind;
+use prost_types::{Struct, Value};
 use tonic::Status;
 
 use crate::function::CONDITION;

@@ -4,7 +4,7 @@
 pub use crossplane::object::{Object, at, put, text};
 pub use function_proto::structs::{object, structure};
 use function_proto::v1::Resource;
-use pbjson_types::value::Kind;
+use prost_types::value::Kind;
 
 /// A resource's object; empty where the request carries none. Without `metadata.managedFields`, the
 /// API server's bookkeeping, which nobody here reads and which can be larger than everything else.

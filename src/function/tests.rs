@@ -31,7 +31,7 @@ fn request(capabilities: &[Capability]) -> RunFunctionRequest {
     }
 }
 
-fn structure(value: &Value) -> pbjson_types::Struct {
+fn structure(value: &Value) -> prost_types::Struct {
     value::structure(value.as_object().unwrap().clone())
 }
 

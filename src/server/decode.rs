@@ -7,10 +7,10 @@
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use function_proto::v1::{Resource, RunFunctionRequest, State};
-use pbjson_types::value::Kind;
-use pbjson_types::{ListValue, Struct, Value};
 use prost::encoding::{WireType, decode_key, decode_varint};
 use prost::{DecodeError, Message as _};
+use prost_types::value::Kind;
+use prost_types::{ListValue, Struct, Value};
 
 /// Maximum number of nested objects and lists in a document. It is larger than any depth that a
 /// check of a spec allows.

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use function_paved_road::server::{Flags, Function, Server};
+use function_paved_road::value;
 use function_proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, State};
 use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
 use prost::Message;
@@ -308,7 +309,7 @@ fn composite(kind: &str) -> RunFunctionRequest {
     });
     let secret = || [("password".to_owned(), b"canary".to_vec())].into();
     let composite = Resource {
-        resource: Some(serde_json::from_value(composite).unwrap()),
+        resource: Some(value::structure(composite.as_object().unwrap().clone())),
         connection_details: secret(),
         ..Resource::default()
     };

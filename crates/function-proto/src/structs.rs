@@ -1,6 +1,6 @@
 //! Protobuf Structs as JSON objects, and back. A Struct stores each number as a double.
 
-use pbjson_types::{ListValue, Struct, Value as Pb, value::Kind};
+use prost_types::{ListValue, Struct, Value as Pb, value::Kind};
 use serde_json::{Map, Number, Value};
 
 /// 2⁵³: up to this number, each whole double is exactly one integer.

@@ -25,13 +25,13 @@ pub struct RunFunctionRequest {
     /// Optional input specific to this function invocation. A JSON representation
     /// of the 'input' block of the relevant entry in a function pipeline.
     #[prost(message, optional, tag = "4")]
-    pub input: ::core::option::Option<::pbjson_types::Struct>,
+    pub input: ::core::option::Option<::prost_types::Struct>,
     /// Optional context. Crossplane may pass arbitrary contextual information to a
     /// function. A function may also return context in its RunFunctionResponse,
     /// and that context will be passed to subsequent functions. Crossplane
     /// discards all context returned by the last function in the pipeline.
     #[prost(message, optional, tag = "5")]
-    pub context: ::core::option::Option<::pbjson_types::Struct>,
+    pub context: ::core::option::Option<::prost_types::Struct>,
     /// Optional resources that the function specified in its requirements. Note
     /// that resources is a map to Resources, plural. The map key corresponds to
     /// the key in a RunFunctionResponse's requirements.extra_resources field. If a
@@ -133,7 +133,7 @@ pub struct RunFunctionResponse {
     /// Optional context to be passed to the next function in the pipeline as part
     /// of the RunFunctionRequest. Dropped on the last function in the pipeline.
     #[prost(message, optional, tag = "4")]
-    pub context: ::core::option::Option<::pbjson_types::Struct>,
+    pub context: ::core::option::Option<::prost_types::Struct>,
     /// Requirements that must be satisfied for this function to run successfully.
     #[prost(message, optional, tag = "5")]
     pub requirements: ::core::option::Option<Requirements>,
@@ -147,7 +147,7 @@ pub struct RunFunctionResponse {
     ///
     /// Only Operations use function output. XRs will discard any function output.
     #[prost(message, optional, tag = "7")]
-    pub output: ::core::option::Option<::pbjson_types::Struct>,
+    pub output: ::core::option::Option<::prost_types::Struct>,
 }
 /// RequestMeta contains metadata pertaining to a RunFunctionRequest.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -206,7 +206,7 @@ pub struct Schema {
     /// For CRDs this is the spec.versions\[\].schema.openAPIV3Schema field.
     /// Empty if Crossplane could not find a schema for the requested kind.
     #[prost(message, optional, tag = "1")]
-    pub openapi_v3: ::core::option::Option<::pbjson_types::Struct>,
+    pub openapi_v3: ::core::option::Option<::prost_types::Struct>,
 }
 /// ResourceSelector selects a group of resources, either by name or by label.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -259,7 +259,7 @@ pub struct ResponseMeta {
     /// the TTL expires. Crossplane may cache the response to avoid calling the
     /// function again until the TTL expires.
     #[prost(message, optional, tag = "2")]
-    pub ttl: ::core::option::Option<::pbjson_types::Duration>,
+    pub ttl: ::core::option::Option<::prost_types::Duration>,
 }
 /// State of the XR (XR) and any resources.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -292,7 +292,7 @@ pub struct Resource {
     /// e.g. composed resources. It may only specify their metadata and spec.
     /// Status will be ignored.
     #[prost(message, optional, tag = "1")]
-    pub resource: ::core::option::Option<::pbjson_types::Struct>,
+    pub resource: ::core::option::Option<::prost_types::Struct>,
     /// The resource's connection details.
     ///
     /// * Crossplane will set this field in a RunFunctionRequest to communicate the

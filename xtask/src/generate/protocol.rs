@@ -9,7 +9,7 @@ use prost_types::FileDescriptorSet;
 /// The protobuf package of the protocol.
 const PACKAGE: &str = "apiextensions.fn.proto.v1";
 
-/// The protobuf package of the well-known types. The crate `pbjson_types` has them.
+/// The protobuf package of the well-known types. The crate `prost_types` has them.
 const WELL_KNOWN: &str = ".google.protobuf";
 
 /// The path of the messages.
@@ -23,7 +23,7 @@ pub(super) fn messages() -> Result<String> {
     let files = description.file.into_iter().map(|file| (module(file.package()), file)).collect();
     // prost-build has types of its own for the well-known types, which these two calls replace.
     let mut config = Config::new();
-    config.compile_well_known_types().extern_path(WELL_KNOWN, "::pbjson_types");
+    config.compile_well_known_types().extern_path(WELL_KNOWN, "::prost_types");
     let mut modules = config.generate(files).context("generating the messages")?;
     modules.remove(&module(PACKAGE)).with_context(|| format!("the SDK does not describe {PACKAGE}"))
 }

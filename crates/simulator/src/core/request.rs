@@ -7,7 +7,7 @@ use function_proto::v1::{
     Capability, RequestMeta, Requirements, Resource, ResourceSelector, Resources,
     RunFunctionRequest, RunFunctionResponse, State, resource_selector::Match,
 };
-use pbjson_types::Struct;
+use prost_types::Struct;
 use serde_json::{Value, json};
 
 use super::{World, naming, status};
