@@ -219,7 +219,7 @@ stage() {
   done
 }
 
-# Moves the files into place. Before the first move, it checks what could make a move fail.
+# Moves the files into place. Before the first move, it checks that every move can succeed.
 replace() {
   while read -r target; do
     folder=$prefix/$(dirname "$target")
