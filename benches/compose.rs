@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use function_paved_road::wire;
+use function_paved_road::{value, wire};
 use function_proto::v1::RunFunctionRequest;
 use prost::Message as _;
 use serde_json::{Value, json};

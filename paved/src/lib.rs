@@ -99,7 +99,7 @@ pub struct Terminal<'a> {
 /// Runs the program and returns its exit code, as in [`exit_codes`]. If the reader closes the pipe,
 /// commands that only print end with 0. Other commands continue and return their usual exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
-    let command = match parse(args.into_iter().collect()) {
+    let command = match parse(&args.into_iter().collect::<Vec<_>>()) {
         Ok(Cli { command }) => command,
         Err(message) => return said(&message, console),
     };
@@ -138,13 +138,13 @@ fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
 }
 
 /// Reads the flags. Help texts name `kubectl paved` if the program is a kubectl plugin.
-fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let program = args.first().and_then(|path| Path::new(path).file_name());
     let by_kubectl = program.is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
     let command = self::command().bin_name(if by_kubectl { "kubectl paved" } else { "paved" });
-    let cli = Cli::from_arg_matches(&command.try_get_matches_from(&args)?)?;
+    let cli = Cli::from_arg_matches(&command.try_get_matches_from(args)?)?;
     #[cfg(feature = "cluster")]
-    let cli = online::as_written(cli, &args);
+    let cli = online::as_written(cli, args);
     Ok(cli)
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const PAVED: &str = env!("CARGO_BIN_EXE_paved");
 
 /// The maximum duration of a wait.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running demo. Dropping it ends the process.
 struct Demo {

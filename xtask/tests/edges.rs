@@ -141,7 +141,7 @@ fn slow(crates: &[String]) -> Vec<&String> {
     let is_slow = |name: &&String| {
         let matches =
             |slow: &&str| *slow == name.as_str() || slow.ends_with('-') && name.starts_with(slow);
-        SLOW.iter().any(|slow| matches(&slow))
+        SLOW.iter().any(matches)
     };
     crates.iter().filter(is_slow).collect()
 }

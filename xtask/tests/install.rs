@@ -57,7 +57,9 @@ impl Machine {
         for folder in ["programs", "release", "home"] {
             fs::create_dir(machine.path(folder)).unwrap();
         }
-        PROGRAMS.iter().for_each(|program| machine.add(program));
+        for program in PROGRAMS {
+            machine.add(program);
+        }
         let args = Args { debug: true, ..Args::default() };
         let release = machine.path("release");
         let binary = program.as_bytes().to_vec();
