@@ -12,8 +12,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use function_paved_road::wire;
-use function_sdk_rust::proto::v1::RunFunctionRequest;
+use function_paved_road::{value, wire};
+use function_proto::v1::RunFunctionRequest;
 use prost::Message as _;
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn workspace(size: usize) -> RunFunctionRequest {
     // A running composite has the status of the previous call.
     let before =
         answer(request(&xr, &observed, &example.input())).desired.unwrap().composite.unwrap();
-    xr["status"] = serde_json::to_value(before.resource.unwrap()).unwrap()["status"].take();
+    xr["status"] = Value::Object(value::object(before.resource.unwrap()))["status"].take();
     request(&xr, &observed, &example.input())
 }
 

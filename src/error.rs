@@ -5,6 +5,11 @@ use std::fmt;
 
 use crate::diagnosis::Code;
 
+/// A request that is not Crossplane's. The server answers it with the gRPC code `INVALID_ARGUMENT`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub &'static str);
+
 /// The error that stopped composing. Its text is the message of `Provisioned=False`, and the name
 /// of its [`code`](Error::code) is the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,22 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, Condition, Credentials, Ready, Resource, ResourceSelector, Resources, ResponseMeta,
     Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Severity, State,
     Status as ConditionStatus, Target, credentials::Source, resource_selector,
 };
 use jiff::Timestamp;
-use pbjson_types::value::Kind;
+use prost_types::value::Kind;
 use serde_json::Value;
-use tonic::Status;
 
 use crate::apis::{self, AnyApi};
 use crate::compose::{
     Composite, Composition, CompositionResult, EXPIRING, Expiring, Lookup, OUTDATED, OVER_BUDGET,
     Outdated, OverBudget, Phase, STALLED, Stalled,
 };
-use crate::error::Error;
+use crate::error::{Error, Malformed};
 use crate::reason::Reason;
 use crate::settings::{Common, Settings};
 use crate::value::{self, Object};
@@ -45,13 +44,12 @@ pub struct Outside<'a> {
 /// Answers one request: a pure function of the request and `outside`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a malformed request, which has no observed composite or a composite
-/// without a kind. Mistakes of users and of the platform team become FATAL results in the response
+/// A malformed request, which has no observed composite or a composite without a kind. Mistakes of users and of the platform team become FATAL results in the response
 /// instead.
 pub fn run(
     request: RunFunctionRequest,
     outside: &mut Outside<'_>,
-) -> Result<RunFunctionResponse, Status> {
+) -> Result<RunFunctionResponse, Malformed> {
     run_with(apis::find, request, outside)
 }
 
@@ -63,16 +61,16 @@ pub fn run_with(
     find: impl Fn(&str) -> Option<&'static dyn AnyApi>,
     mut request: RunFunctionRequest,
     outside: &mut Outside<'_>,
-) -> Result<RunFunctionResponse, Status> {
+) -> Result<RunFunctionResponse, Malformed> {
     let mut observed = request.observed.take().unwrap_or_default();
     let Some(mut composite) =
         observed.composite.take().filter(|composite| composite.resource.is_some())
     else {
-        return Err(Status::invalid_argument("the request has no observed composite resource"));
+        return Err(Malformed("the request has no observed composite resource"));
     };
     let xr = value::take_object(&mut composite);
     let Some(kind) = value::text(&xr, &["kind"]).map(str::to_owned) else {
-        return Err(Status::invalid_argument("the observed composite resource has no kind"));
+        return Err(Malformed("the observed composite resource has no kind"));
     };
     let mut response = forward(&mut request);
     let credentials = std::mem::take(&mut request.credentials);
@@ -487,8 +485,8 @@ fn result(severity: Severity, reason: &impl ToString, message: String) -> Functi
     }
 }
 
-fn ttl(duration: Duration) -> pbjson_types::Duration {
-    pbjson_types::Duration {
+fn ttl(duration: Duration) -> prost_types::Duration {
+    prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         nanos: 0,
     }

@@ -15,9 +15,12 @@
 //! | [`catalog`] | facts as data: machine types, prices, releases |
 //! | [`settings`] | the configuration of the platform team |
 //! | [`check`] | checks of fields that users write |
-//! | [`server`] | gRPC with mTLS, health and metrics. The only asynchronous code |
-//! | [`wire`] | responses as bytes, always in the same order |
+//! | `server` | gRPC with mTLS, health and metrics. The only asynchronous code |
+//! | `wire` | responses as bytes, always in the same order |
 //! | [`manifests`] | XRDs, Compositions and documents, generated from the types |
+//!
+//! The feature `server` has the modules `server` and `wire`, and the program `function`. Without
+//! it, the crate only composes, and has no TLS library among its dependencies.
 
 pub mod apis;
 pub mod catalog;
@@ -29,12 +32,16 @@ pub mod fingerprint;
 pub mod function;
 pub mod lifecycle;
 pub mod manifests;
+#[cfg(feature = "server")]
 mod metrics;
 pub mod models;
+#[cfg(feature = "server")]
 mod outcome;
 pub mod pricing;
 pub mod reason;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod settings;
 pub mod value;
+#[cfg(feature = "server")]
 pub mod wire;

@@ -1,11 +1,11 @@
 //! The outcome of an answer, for logs and metrics. It never contains data of the request or of the
 //! answer.
 
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Condition, RunFunctionRequest, RunFunctionResponse, Severity, Status as State,
 };
-use pbjson_types::value::Kind;
-use pbjson_types::{Struct, Value};
+use prost_types::value::Kind;
+use prost_types::{Struct, Value};
 use tonic::Status;
 
 use crate::function::CONDITION;
@@ -111,7 +111,7 @@ fn text(object: Option<&Struct>, field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use function_sdk_rust::proto::v1::{Resource, Result as Told, State as World};
+    use function_proto::v1::{Resource, Result as Told, State as World};
 
     fn answer(status: State, reason: &str, severity: Severity) -> RunFunctionResponse {
         let condition = Condition {

@@ -30,9 +30,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use function_sdk_rust::proto::FILE_DESCRIPTOR_SET;
 use function_sdk_rust::proto::v1::function_runner_service_server::SERVICE_NAME;
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, Semaphore};
@@ -211,7 +211,7 @@ impl Server {
 /// Paved Road's own function, with the clock and the random source of this machine.
 ///
 /// # Errors
-/// The errors of [`function::run`], and `UNAVAILABLE` if the operating system returns no random
+/// `INVALID_ARGUMENT` for a malformed request, and `UNAVAILABLE` if the operating system returns no random
 /// bytes. The passwords of that answer would not be random.
 pub fn paved_road(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
     with_apis(apis::find, request)
@@ -234,7 +234,7 @@ pub fn with_apis(
     let mut outside = Outside { now: jiff::Timestamp::now(), random: &mut random };
     let response = function::run_with(find, request, &mut outside);
     match failed {
-        None => response,
+        None => response.map_err(|malformed| Status::invalid_argument(malformed.to_string())),
         Some(error) => Err(Status::unavailable(format!(
             "the operating system returns no random bytes: {error}"
         ))),

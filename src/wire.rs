@@ -1,7 +1,7 @@
 //! Deterministic bytes: the same [`RunFunctionResponse`] is always the same protobuf message.
 //!
-//! prost keeps maps in `HashMap`s and writes them in whatever order they have this time, so that
-//! two equal responses differ on the wire. Here every map is written in the order of its keys.
+//! prost keeps most maps in `HashMap`s and writes them in a random order, so that two equal responses
+//! differ on the wire. Here every map is written in the order of its keys.
 //!
 //! A message's length stands before its content. prost computes it ahead, once more at every level
 //! of nesting; we write from the end of the buffer towards its start and know each length when it
@@ -10,13 +10,13 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use function_sdk_rust::proto::v1::resource_selector::Match;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::resource_selector::Match;
+use function_proto::v1::{
     Condition, MatchLabels, Requirements, Resource, ResourceSelector, ResponseMeta, Result,
     RunFunctionResponse, SchemaSelector, State,
 };
-use pbjson_types::value::Kind;
-use pbjson_types::{Duration, ListValue, Struct, Value};
+use prost_types::value::Kind;
+use prost_types::{Duration, ListValue, Struct, Value};
 
 /// Encodes a response with all maps in the order of their keys.
 ///
@@ -145,7 +145,7 @@ impl Content for SchemaSelector {
 impl Content for Struct {
     fn write(&self, out: &mut Backwards) {
         let Self { fields } = self;
-        out.map(1, fields);
+        out.entries(1, fields.iter().rev());
     }
 }
 
@@ -206,11 +206,19 @@ impl Backwards {
         Bytes::from(self.buffer).slice(self.start..)
     }
 
-    /// A map is a repeated message of key and value. The greatest key is written first, as all goes
-    /// backwards.
     fn map<V: Content>(&mut self, field: u32, map: &HashMap<String, V>) {
         let mut entries: Vec<_> = map.iter().collect();
         entries.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        self.entries(field, entries.into_iter());
+    }
+
+    /// A map is a repeated message of key and value. The entries begin with the greatest key, because
+    /// the buffer is filled from its end.
+    fn entries<'e, V: Content + 'e>(
+        &mut self,
+        field: u32,
+        entries: impl Iterator<Item = (&'e String, &'e V)>,
+    ) {
         for (key, value) in entries {
             let end = self.written();
             self.delimited(2, value);

@@ -5,7 +5,7 @@
 
 mod support;
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::{Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use function_paved_road::diagnosis::Code;
 use function_paved_road::reason::Reason;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use support::virtual_environment::{earlier, with_earlier_app};

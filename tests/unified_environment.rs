@@ -6,7 +6,7 @@
 mod support;
 
 use function_paved_road::apis::Flavour;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
 

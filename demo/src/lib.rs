@@ -2,9 +2,10 @@
 //! `crossplane` simulates Crossplane, the providers and their clouds. It uses the models of the
 //! crate `simulator`, and the function in the same process.
 //!
-//! It is test equipment. Every caller on loopback has all rights.
+//! `paved demo` serves the portal in front of it. Every caller on loopback has all rights.
 
 pub mod crossplane;
+mod files;
 mod platform;
 mod recipes;
 pub mod seed;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use fake_kube::json::{list, text};
 use fake_kube::kinds::{Kind, Kinds};
 use function_paved_road::manifests;
+use paved_render::packages::Package;
 use serde_json::{Value, json};
-use xtask::providers::Package;
 
 use crate::recipes::{Recipe, Recipes};
 

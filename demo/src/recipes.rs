@@ -1,15 +1,14 @@
 //! The APIs of the environments: every API as claims API and as namespaced API, with the Settings
 //! of all examples.
 
-use std::fs;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fake_kube::kinds::{Kind, Kinds};
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use k8s_schema::Schemas;
 use serde_json::{Map, Value, json};
-use xtask::{workspace, yaml};
+
+use crate::files;
 
 /// The definitions of one API.
 #[derive(Clone, Debug)]
@@ -48,13 +47,8 @@ impl Recipes {
     /// The kinds of environments, and the kinds in the reduced CRDs of the providers.
     pub fn kinds(&self) -> Result<Kinds> {
         let mut more = Vec::new();
-        let folder = workspace::root().join("tests/schemas");
-        for file in
-            fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
-        {
-            for crd in yaml::read(&file?.path())? {
-                more.extend(Kind::from_crd(&crd));
-            }
+        for crd in files::crds()? {
+            more.extend(Kind::from_crd(&crd));
         }
         for recipe in &self.all {
             more.push(recipe.kind.clone());
@@ -94,9 +88,7 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
 fn config() -> Result<Value> {
     let mut data = Map::new();
     for api in APIS {
-        let file =
-            workspace::root().join("examples").join(api.info().name).join("composition.yaml");
-        for composition in yaml::read(&file)? {
+        for composition in files::example(&format!("{}/composition.yaml", api.info().name))? {
             let input = composition["spec"]["pipeline"][0]["input"]
                 .as_object()
                 .cloned()

@@ -11,9 +11,9 @@ use function_paved_road::apis::Flavour;
 use function_paved_road::lifecycle::STOPPED_AT;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use xtask::{workspace, yaml};
 
 use crate::crossplane::Crossplane;
+use crate::files;
 use crate::platform;
 use crate::recipes::Recipes;
 
@@ -208,6 +208,6 @@ pub fn example(api: &str, flavour: Flavour) -> Result<Value> {
         Flavour::Claims => "claim.yaml",
         Flavour::Namespaced => "namespaced/xr.yaml",
     };
-    let path = workspace::root().join("examples").join(api).join(file);
-    yaml::read(&path)?.into_iter().next().with_context(|| format!("{} is empty", path.display()))
+    let path = format!("{api}/{file}");
+    files::example(&path)?.into_iter().next().with_context(|| format!("{path} is empty"))
 }

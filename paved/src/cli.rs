@@ -1,27 +1,21 @@
 //! Flags of the command line.
 
-mod cluster;
-mod connect;
-mod controller;
-mod help;
-mod lifecycle;
 mod offline;
-mod portal;
-mod publish;
+#[cfg(feature = "cluster")]
+mod online;
 
 use std::path::PathBuf;
 
 use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub(crate) use cluster::{
-    Access, Apply, Delete, Doctor, Kinds, List, Listing, Outputs, Patience, Sort, Status, Wait,
-};
-pub(crate) use connect::{Connect, Export};
-pub(crate) use controller::Controller;
-pub(crate) use lifecycle::{Extend, Keep, Start, Stop};
 pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
-pub(crate) use portal::Portal;
-pub(crate) use publish::Publish;
+#[cfg(feature = "demo")]
+pub(crate) use online::Demo;
+#[cfg(feature = "cluster")]
+pub(crate) use online::{
+    Access, Apply, Connect, Controller, Delete, Doctor, Export, Extend, Keep, Kinds, List, Listing,
+    Online, Outputs, Patience, Portal, Publish, Sort, Start, Status, Stop, Wait,
+};
 
 /// Preview, apply and use self-service environments, which Crossplane creates from small claims.
 #[derive(Debug, Parser)]
@@ -31,6 +25,12 @@ pub(crate) use publish::Publish;
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = crate::failure::codes()
+)]
+#[cfg_attr(
+    not(feature = "cluster"),
+    command(
+        before_help = "This build has only the offline commands. Build all commands with: cargo build -p paved"
+    )
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -83,62 +83,10 @@ pub(crate) enum Command {
     /// values.
     #[command(after_help = offline::PLATFORM_HELP)]
     Platform(Platform),
-    /// Check and apply claims. If one claim is rejected, none is applied.
-    #[command(after_help = help::APPLY_HELP)]
-    Apply(Apply),
-    /// Wait until environments are ready or deleted. If one fails, stop early and show the reason.
-    #[command(after_help = help::WAIT_HELP)]
-    Wait(Wait),
-    /// Show an environment with all its resources, or list all environments.
-    #[command(after_help = help::EXIT_CODES)]
-    Status(Status),
-    /// List environments of all kinds.
-    #[command(visible_alias = "ls", after_help = help::EXIT_CODES)]
-    List(List),
-    /// Renew an environment, so that it expires later.
-    #[command(after_help = lifecycle::EXTEND_HELP)]
-    Extend(Extend),
-    /// Remove the time to live of an environment, so that it does not expire.
-    #[command(after_help = lifecycle::KEEP_HELP)]
-    Keep(Keep),
-    /// Stop environments, and keep disks and databases, but not an instance store.
-    #[command(after_help = lifecycle::STOP_HELP)]
-    Stop(Stop),
-    /// Start a stopped environment. With --wait, also wait until it runs.
-    #[command(after_help = lifecycle::START_HELP)]
-    Start(Start),
-    /// Delete environments, or a namespace with all its environments.
-    #[command(after_help = help::DELETE_HELP)]
-    Delete(Delete),
-    /// Open an environment: a shell on its machine, its cluster or its database.
-    #[command(after_help = connect::HELP)]
-    Connect(Connect),
-    /// Upload the changed files of a site's build to its environment, pages last.
-    #[command(after_help = publish::HELP)]
-    Publish(Publish),
-    /// Serve the portal, a web page for environments that needs no YAML.
-    ///
-    /// The portal has no state of its own. All state is in the cluster. The portal reads with its
-    /// own role, shows each user only the objects that the API server allows, and writes with the
-    /// user's rights.
-    #[command(after_help = portal::HELP)]
-    Portal(Box<Portal>),
-    /// Delete expired environments, compare costs with budgets, and send notifications.
-    ///
-    /// The controller is optional. Without it, the function stops environments at their end, and
-    /// expired environments are not deleted. Several replicas can run: one of them leads.
-    #[command(after_help = controller::HELP)]
-    Controller(Box<Controller>),
-    /// List the kinds of environment that this cluster serves.
-    #[command(after_help = help::EXIT_CODES)]
-    Kinds(Kinds),
-    /// Check whether this cluster can serve environments, and whether you may create them.
-    ///
-    /// `paved` prints one line for each check: Crossplane, the function, each provider, XRD and
-    /// provider config, the Settings and your rights. The mark ✓ means correct, … means not visible
-    /// or not required, and ✗ means broken. A line with ✗ has the remediation.
-    #[command(after_help = help::DOCTOR_HELP)]
-    Doctor(Doctor),
+    /// The commands that need a cluster.
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    Online(Online),
     /// Print the completions of a shell.
     Completions {
         /// Name of the shell.
@@ -149,14 +97,12 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the command only prints. Such a command ends when its reader closes the pipe.
     pub(crate) fn only_prints(&self) -> bool {
-        matches!(
-            self,
-            Self::Preview(_)
-                | Self::Status(_)
-                | Self::List(_)
-                | Self::Kinds(_)
-                | Self::Completions { .. }
-        )
+        match self {
+            Self::Preview(_) | Self::Completions { .. } => true,
+            Self::Validate(_) | Self::Init(_) | Self::Platform(_) => false,
+            #[cfg(feature = "cluster")]
+            Self::Online(command) => command.only_prints(),
+        }
     }
 }
 
@@ -221,4 +167,17 @@ pub(crate) enum Format {
 fn slot_and_message(text: &str) -> Result<(String, String), String> {
     let (slot, message) = text.split_once('=').ok_or("expected SLOT=MESSAGE")?;
     Ok((slot.to_owned(), message.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+
+    /// More commands do not fit on a terminal with 24 lines.
+    #[test]
+    fn help_has_at_most_26_commands() {
+        let command = Cli::whole();
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set()).count();
+        assert!((5..=26).contains(&shown), "{shown}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use kube::api::DynamicObject;
+use kube::core::DynamicObject;
 use paved_client::environment::tidy;
 use serde::{Serialize, Serializer, ser::Error};
 use serde_json::Value;

@@ -2,35 +2,64 @@
 //!
 //! [`run`] is the whole program. The caller passes a [`Console`]. The binary passes the streams of
 //! its process.
+//!
+//! The feature `demo` has `paved demo`. The feature `cluster` has the other commands that need a
+//! cluster. Without them, the program has only the
+//! offline commands, and no Kubernetes client among its dependencies.
 
+#![cfg_attr(
+    not(feature = "cluster"),
+    allow(dead_code, unused_imports, reason = "the commands that need a cluster use the rest")
+)]
+
+#[cfg(feature = "cluster")]
 mod apply;
+#[cfg(feature = "cluster")]
 mod ask;
 mod cli;
+#[cfg(feature = "cluster")]
 mod connect;
 mod connection_secrets;
+#[cfg(feature = "cluster")]
 mod delete;
+#[cfg(feature = "demo")]
+mod demo;
 mod diff;
+#[cfg(feature = "cluster")]
 mod doctor;
 mod documents;
 mod failure;
 mod files;
 mod init;
+#[cfg(feature = "cluster")]
 mod kinds;
+#[cfg(feature = "cluster")]
 mod lifecycle;
+#[cfg(feature = "cluster")]
 mod list;
+#[cfg(feature = "cluster")]
 mod live_view;
+#[cfg(feature = "cluster")]
+mod online;
+#[cfg(feature = "cluster")]
 mod outputs;
 mod platform;
+#[cfg(feature = "cluster")]
 pub mod portal;
 mod prepare;
 mod preview;
+#[cfg(feature = "cluster")]
 mod publish;
+#[cfg(feature = "cluster")]
 mod show;
+#[cfg(feature = "cluster")]
 mod signals;
+#[cfg(feature = "cluster")]
 mod status;
 mod stream;
 mod style;
 mod validate;
+#[cfg(feature = "cluster")]
 mod wait;
 mod yaml;
 
@@ -70,7 +99,7 @@ pub struct Terminal<'a> {
 /// Runs the program and returns its exit code, as in [`exit_codes`]. If the reader closes the pipe,
 /// commands that only print end with 0. Other commands continue and return their usual exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
-    let command = match parse(args.into_iter().collect()) {
+    let command = match parse(&args.into_iter().collect::<Vec<_>>()) {
         Ok(Cli { command }) => command,
         Err(message) => return said(&message, console),
     };
@@ -94,114 +123,29 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
 
 fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
     match command {
-        Command::Portal(args) => portal(&args, console),
-        Command::Controller(args) => controller(&args, console),
         Command::Preview(args) => preview::run(&args, console),
         Command::Validate(args) => validate::run(&args, console),
         Command::Init(args) => init::run(&args, console),
         Command::Platform(args) => platform::run(&args, console),
+        #[cfg(feature = "cluster")]
+        Command::Online(command) => online::perform(command, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut self::command(), "paved", &mut script);
             console.out.verbatim(&String::from_utf8_lossy(&script)).map_err(Failure::from)
         }
-        online => on_a_cluster(online, console),
     }
 }
 
 /// Reads the flags. Help texts name `kubectl paved` if the program is a kubectl plugin.
-fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let program = args.first().and_then(|path| Path::new(path).file_name());
     let by_kubectl = program.is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
     let command = self::command().bin_name(if by_kubectl { "kubectl paved" } else { "paved" });
-    let names_namespace = args.iter().any(|arg| {
-        let arg = arg.to_string_lossy();
-        arg == "--namespace" || arg.starts_with("--namespace=")
-    });
-    let mut cli = Cli::from_arg_matches(&command.try_get_matches_from(args)?)?;
-    if let Command::Delete(delete) = &mut cli.command {
-        delete.names_namespace = names_namespace;
-    }
+    let cli = Cli::from_arg_matches(&command.try_get_matches_from(args)?)?;
+    #[cfg(feature = "cluster")]
+    let cli = online::as_written(cli, args);
     Ok(cli)
-}
-
-/// Runs the commands that need a cluster on one thread, because they mostly wait.
-fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
-        match command {
-            Command::Status(args) => {
-                signals::unless_asked(Box::pin(status::run(&args, console)), "").await
-            }
-            Command::List(args) => {
-                signals::unless_asked(Box::pin(list::run(&args, console)), "").await
-            }
-            Command::Kinds(args) => {
-                signals::unless_asked(Box::pin(kinds::run(&args, console)), "").await
-            }
-            Command::Apply(args) => apply::run(&args, console).await,
-            Command::Extend(args) => {
-                signals::unless_asked(Box::pin(lifecycle::extend(&args, console)), "").await
-            }
-            Command::Keep(args) => {
-                signals::unless_asked(Box::pin(lifecycle::keep(&args, console)), "").await
-            }
-            Command::Stop(args) => {
-                let told = "check with paved list which environments are being stopped";
-                signals::unless_asked(Box::pin(lifecycle::stop(&args, console)), told).await
-            }
-            Command::Start(args) => {
-                let told = "the cluster continues";
-                signals::unless_asked(Box::pin(lifecycle::start(&args, console)), told).await
-            }
-            Command::Delete(args) => delete::run(&args, console).await,
-            Command::Wait(args) => {
-                signals::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")
-                    .await
-            }
-            Command::Connect(args) => connect::run(&args, console).await,
-            Command::Publish(args) => publish::run(&args, console).await,
-            Command::Doctor(args) => {
-                signals::unless_asked(Box::pin(doctor::run(&args, console)), "").await
-            }
-            Command::Preview(_)
-            | Command::Portal(_)
-            | Command::Controller(_)
-            | Command::Validate(_)
-            | Command::Init(_)
-            | Command::Platform(_)
-            | Command::Completions { .. } => Ok(()),
-        }
-    });
-    // The process need not wait for pending DNS lookups and credential plugins.
-    runtime.shutdown_background();
-    done
-}
-
-/// Runs the portal on all processors, because it serves many users at once.
-fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> {
-    if args.flags.print_openapi {
-        let description = paved_portal::description().map_err(io::Error::other)?;
-        writeln!(console.out, "{description}")?;
-        return Ok(());
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(paved_portal::run(&args.flags, &(&args.access).into()));
-    // The process need not wait for background tasks.
-    runtime.shutdown_background();
-    Ok(done?)
-}
-
-/// Runs the controller on one thread, because it mostly waits.
-fn controller(args: &cli::Controller, console: &mut Console<'_>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(Box::pin(args.flags.run(&(&args.access).into())));
-    // Pending DNS lookups and credential plugins hold no work that the process must wait for.
-    runtime.shutdown_background();
-    for line in done? {
-        writeln!(console.out, "{}", style::harmless_name(&line))?;
-    }
-    Ok(())
 }
 
 /// The command tree, for manual pages, completions and the reference.

@@ -13,9 +13,9 @@ pub async fn start(
     log: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
 ) -> Result<Server, String> {
     let args = ["paved", "portal"].into_iter().map(str::to_owned).chain(flags.iter().cloned());
-    let Cli { command } =
-        crate::parse(args.map(Into::into).collect()).map_err(|error| error.to_string())?;
-    let cli::Command::Portal(args) = command else {
+    let Cli { command } = crate::parse(&args.map(Into::into).collect::<Vec<_>>())
+        .map_err(|error| error.to_string())?;
+    let cli::Command::Online(cli::Online::Portal(args)) = command else {
         return Err("the flags belong to another command".to_owned());
     };
     let server = Server::start(&args.flags, &(&args.access).into(), limits, log).await;

@@ -4,7 +4,7 @@ mod documents;
 mod rounds;
 mod tree;
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
 use paved_render::function;
 use paved_render::rendered;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use function_sdk_rust::proto::v1::RequestMeta;
+use function_proto::v1::RequestMeta;
 use serde_json::json;
 
 use super::*;
@@ -31,7 +31,7 @@ fn request(capabilities: &[Capability]) -> RunFunctionRequest {
     }
 }
 
-fn structure(value: &Value) -> pbjson_types::Struct {
+fn structure(value: &Value) -> prost_types::Struct {
     value::structure(value.as_object().unwrap().clone())
 }
 

@@ -6,11 +6,11 @@
 //! recursion is bounded here too, so that no message exhausts the stack.
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
-use pbjson_types::value::Kind;
-use pbjson_types::{ListValue, Struct, Value};
+use function_proto::v1::{Resource, RunFunctionRequest, State};
 use prost::encoding::{WireType, decode_key, decode_varint};
 use prost::{DecodeError, Message as _};
+use prost_types::value::Kind;
+use prost_types::{ListValue, Struct, Value};
 
 /// Maximum number of nested objects and lists in a document. It is larger than any depth that a
 /// check of a spec allows.
@@ -178,7 +178,7 @@ fn fields(mut message: Bytes) -> Option<Vec<Field>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use bytes::BufMut as _;
-    use function_sdk_rust::proto::v1::RequestMeta;
+    use function_proto::v1::RequestMeta;
     use prost::encoding::{encode_key, encode_varint};
     use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use function_sdk_rust::proto::v1::RunFunctionRequest;
+use function_proto::v1::RunFunctionRequest;
 use function_sdk_rust::proto::v1::function_runner_service_server::SERVICE_NAME;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tonic::body::Body;
@@ -153,7 +153,7 @@ impl<F: Function> Inner<F> {
         &self,
         subject: &Subject,
         request: RunFunctionRequest,
-    ) -> Result<function_sdk_rust::proto::v1::RunFunctionResponse, Status> {
+    ) -> Result<function_proto::v1::RunFunctionResponse, Status> {
         let Subject { kind, namespace, name, uid } = subject;
         let _span = tracing::debug_span!("compose", kind, namespace, name, uid).entered();
         let started = Instant::now();

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use function_sdk_rust::proto::v1::Target;
-use proptest::collection::{hash_map, vec};
+use function_proto::v1::Target;
+use proptest::collection::{btree_map, hash_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use prost::Message as _;
@@ -111,7 +111,7 @@ fn resource() -> impl Strategy<Value = Resource> {
 }
 
 fn structure() -> impl Strategy<Value = Struct> {
-    hash_map(text(), value(), 0..5).prop_map(|fields| Struct { fields })
+    btree_map(text(), value(), 0..5).prop_map(|fields| Struct { fields })
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -125,7 +125,7 @@ fn value() -> impl Strategy<Value = Value> {
     let kind = leaf.prop_recursive(4, 24, 5, |inner| {
         let value = inner.prop_map(|kind| Value { kind });
         prop_oneof![
-            hash_map(text(), value.clone(), 0..5)
+            btree_map(text(), value.clone(), 0..5)
                 .prop_map(|fields| Some(Kind::StructValue(Struct { fields }))),
             vec(value, 0..5).prop_map(|values| Some(Kind::ListValue(ListValue { values }))),
         ]

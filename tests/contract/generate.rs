@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use function_paved_road::manifests;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use k8s_schema::Schemas;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -21,9 +21,7 @@ use function_paved_road::function::CONDITION;
 use function_paved_road::lifecycle::{NOTE, Note};
 use function_paved_road::models::KINDS;
 use function_paved_road::wire;
-use function_sdk_rust::proto::v1::{
-    Ready, RunFunctionRequest, RunFunctionResponse, Severity, Status,
-};
+use function_proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Severity, Status};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

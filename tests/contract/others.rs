@@ -1,14 +1,14 @@
 //! Data of others passes through: resources of other steps, other fields of the composite, the
 //! context.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use function_sdk_rust::proto::v1::{Ready, Resource, State};
-use pbjson_types::Struct;
+use function_proto::v1::{Ready, Resource, State};
 use proptest::collection::{btree_map, hash_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use prost_types::Struct;
 use serde_json::{Value, json};
 
 use crate::generate::{self, Rubbish};
@@ -53,9 +53,9 @@ proptest! {
         for (key, value) in theirs.iter().filter(|(key, _)| *key != "status") {
             prop_assert_eq!(ours.get(key), Some(value), "{}", key);
         }
-        let status = |fields: &HashMap<String, pbjson_types::Value>| match fields.get("status").and_then(|v| v.kind.clone()) {
-            Some(pbjson_types::value::Kind::StructValue(status)) => status.fields,
-            _ => HashMap::new(),
+        let status = |fields: &BTreeMap<String, prost_types::Value>| match fields.get("status").and_then(|v| v.kind.clone()) {
+            Some(prost_types::value::Kind::StructValue(status)) => status.fields,
+            _ => BTreeMap::new(),
         };
         let ours = status(&ours);
         for (key, value) in &status(&theirs) {
@@ -112,15 +112,15 @@ fn state() -> impl Strategy<Value = State> {
 fn composite() -> impl Strategy<Value = Struct> {
     (document(), option::of(document())).prop_map(|(mut composite, status)| {
         let status = status.map(|status| Struct {
-            fields: HashMap::from([("theirs".to_owned(), structure(status))]),
+            fields: BTreeMap::from([("theirs".to_owned(), structure(status))]),
         });
         composite.fields.extend(status.map(|status| ("status".to_owned(), structure(status))));
         composite
     })
 }
 
-fn structure(inner: Struct) -> pbjson_types::Value {
-    pbjson_types::Value { kind: Some(pbjson_types::value::Kind::StructValue(inner)) }
+fn structure(inner: Struct) -> prost_types::Value {
+    prost_types::Value { kind: Some(prost_types::value::Kind::StructValue(inner)) }
 }
 
 fn document() -> impl Strategy<Value = Struct> {

@@ -7,7 +7,7 @@ use std::sync::Once;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     CredentialData, Credentials, RunFunctionRequest, RunFunctionResponse, credentials::Source,
 };
 use proptest::prelude::*;

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use function_paved_road::value;
-use function_sdk_rust::proto::v1::{Ready, RunFunctionResponse};
+use function_proto::v1::{Ready, RunFunctionResponse};
 use serde_json::{Value, json};
 
 /// Note of a resource that the other answer has, and this answer lacks.

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use function_paved_road::lifecycle::{NOTE, Note, STARTED_AT, STOPPED_AT};
 use function_paved_road::manifests::SCHEMA_REVISION;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -392,7 +392,7 @@ fn environment_under_an_older_composition_keeps_its_end_and_warns() {
         assert!(message.starts_with("spec.lifecycle.ttl: has no effect, because"), "{message}");
         assert!(message.contains("Set spec.pipeline[].input.schemaRevision to 3 in"), "{message}");
         let warnings = |response: &RunFunctionResponse| {
-            let about = |one: &&function_sdk_rust::proto::v1::Result| {
+            let about = |one: &&function_proto::v1::Result| {
                 one.reason.as_deref() == Some("OldSchemaRevision")
             };
             response.results.iter().filter(about).count()

@@ -1,6 +1,6 @@
 //! An environment that has to stop does not wait until its spec and its Settings are valid.
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};

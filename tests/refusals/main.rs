@@ -15,8 +15,9 @@ mod unified_environment;
 mod virtual_environment;
 
 use function_paved_road::apis::{self, Flavour};
+use function_paved_road::error::Malformed;
 use function_paved_road::function::{self, Outside};
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Resource, RunFunctionRequest, RunFunctionResponse, Severity, State, Status, Target,
 };
 use serde_json::{Value, json};
@@ -835,9 +836,7 @@ fn malformed_request_returns_a_grpc_error() {
     ] {
         let mut random = |_: &mut [u8]| {};
         let mut outside = Outside { now: jiff::Timestamp::UNIX_EPOCH, random: &mut random };
-        let status = function::run(request, &mut outside).unwrap_err();
-        assert_eq!(status.code(), tonic::Code::InvalidArgument);
-        assert_eq!(status.message(), message);
+        assert_eq!(function::run(request, &mut outside), Err(Malformed(message)));
     }
 }
 

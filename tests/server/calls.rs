@@ -1,7 +1,7 @@
 //! Calls without a generated client. The message is bytes that many calls share.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use function_sdk_rust::proto::v1::{RequestMeta, RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RequestMeta, RunFunctionRequest, RunFunctionResponse};
 use http_body_util::{BodyExt, Full};
 use prost::Message as _;
 use tokio::sync::mpsc;

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use function_paved_road::server::{Flags, Function, Server};
+use function_paved_road::value;
+use function_proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, State};
 use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
-use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, State};
+use prost::Message;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tonic::codegen::tokio_stream;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
@@ -204,7 +206,7 @@ async fn metrics_include_the_common_series_and_our_own() {
     send(channel.clone(), framed(&[])).await;
     let mut client = FunctionRunnerServiceClient::new(channel.clone());
     for kind in ["GpuDevWorkspace", "Teapot"] {
-        client.run_function(composite(kind)).await.unwrap();
+        client.run_function(of_sdk(&composite(kind))).await.unwrap();
     }
     HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap();
 
@@ -253,9 +255,9 @@ async fn log_names_the_composite_and_contains_no_secret() {
     for level in ["info", "debug"] {
         let function = Process::logging(level, &[]);
         let mut client = FunctionRunnerServiceClient::new(connect(&function.address().await).await);
-        client.run_function(composite("Teapot")).await.unwrap();
+        client.run_function(of_sdk(&composite("Teapot"))).await.unwrap();
         for example in support::examples() {
-            client.run_function(with_canaries(example.request())).await.unwrap();
+            client.run_function(of_sdk(&with_canaries(example.request()))).await.unwrap();
         }
         let line = function.line("request answered").await;
         let log = function.log();
@@ -307,7 +309,7 @@ fn composite(kind: &str) -> RunFunctionRequest {
     });
     let secret = || [("password".to_owned(), b"canary".to_vec())].into();
     let composite = Resource {
-        resource: Some(serde_json::from_value(composite).unwrap()),
+        resource: Some(value::structure(composite.as_object().unwrap().clone())),
         connection_details: secret(),
         ..Resource::default()
     };
@@ -345,7 +347,13 @@ async fn send_hundred(address: &str) -> Vec<Code> {
 async fn call(address: &str, tls: Option<ClientTlsConfig>) -> Result<RunFunctionResponse, Status> {
     let channel =
         connect_to(address, tls).await.map_err(|error| Status::unavailable(error.to_string()))?;
-    Ok(FunctionRunnerServiceClient::new(channel).run_function(request()).await?.into_inner())
+    let answer = FunctionRunnerServiceClient::new(channel).run_function(of_sdk(&request())).await?;
+    Ok(RunFunctionResponse::decode(&*answer.into_inner().encode_to_vec()).unwrap())
+}
+
+/// The same request for the SDK's client, which has types of its own.
+fn of_sdk(request: &RunFunctionRequest) -> function_sdk_rust::proto::v1::RunFunctionRequest {
+    Message::decode(&*request.encode_to_vec()).unwrap()
 }
 
 async fn connect(address: &str) -> Channel {

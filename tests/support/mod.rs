@@ -15,7 +15,7 @@ use base64::Engine as _;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::value;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, Ready, RequestMeta, Resource, Resources, RunFunctionRequest, RunFunctionResponse,
     State, resource_selector::Match,
 };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::manifests;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use k8s_schema::Schemas;
 use serde_json::{Value, json};
 use simulator::core::World;

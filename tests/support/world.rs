@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
 use function_paved_road::value;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, RequestMeta, Resource, RunFunctionRequest, RunFunctionResponse, Severity, State,
 };
-use pbjson_types::{Struct, value::Kind};
+use prost_types::{Struct, value::Kind};
 use serde_json::{Map, Value, json};
 use simulator::core::World as Outside;
 use simulator::provider::State as Told;
@@ -292,7 +292,7 @@ pub fn structure(document: &Value) -> Struct {
     structure
 }
 
-fn forget_number(value: &mut pbjson_types::Value) {
+fn forget_number(value: &mut prost_types::Value) {
     match &mut value.kind {
         Some(Kind::StringValue(text)) if text == NOT_A_NUMBER => {
             value.kind = Some(Kind::NumberValue(f64::NAN));

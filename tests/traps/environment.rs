@@ -1,7 +1,7 @@
 //! An environment with the function, Crossplane and the simulator's providers.
 
 use crossplane::conditions::find as condition;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 use simulator::core::World;

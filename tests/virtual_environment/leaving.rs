@@ -334,7 +334,7 @@ fn blocked_removal_of_an_add_on_is_reported() {
             assert_eq!(watch["spec"]["watch"], true, "or the deletion stays unnoticed");
             let answer = world.answer();
             assert_eq!(status(&answer)["phase"], "Provisioning", "{cluster_type}");
-            let condition = |answer: &function_sdk_rust::proto::v1::RunFunctionResponse| {
+            let condition = |answer: &function_proto::v1::RunFunctionResponse| {
                 (
                     answer.conditions[0].reason.clone(),
                     answer.conditions[0].message.clone().unwrap_or_default(),

@@ -14,14 +14,14 @@ use function_paved_road::apis::{self, APIS, AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::settings::{self, Settings};
 use function_paved_road::{manifests, value};
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use k8s_schema::Schemas;
 use serde_json::Value;
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
 
-use crate::providers::Package;
 use crate::{workspace, yaml};
+use paved_render::packages::Package;
 
 /// More calls than any environment needs.
 const LIMIT: usize = 12;

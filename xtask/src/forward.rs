@@ -1,4 +1,4 @@
-//! The tasks that are programs of the crates `e2e` and `demo`.
+//! The tasks that are programs of other crates: `e2e`, and `paved demo`.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 

@@ -1,6 +1,7 @@
 //! `generate`: writes all files that are generated from the types, or checks that they are up to
 //! date.
 
+mod protocol;
 pub mod reference;
 mod registry;
 
@@ -94,6 +95,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     for (path, documents) in rbac::files()? {
         files.insert(path, yaml(&documents)?);
     }
+    files.insert(protocol::FILE.to_owned(), protocol::messages()?);
     files.insert("docs/reference/apis.md".to_owned(), manifests::reference());
     files.extend(reference::pages()?);
     files.extend(registry::documents()?);

@@ -19,7 +19,6 @@ pub mod package;
 pub mod pages;
 pub mod prices;
 pub mod prose;
-pub mod providers;
 pub mod python;
 pub mod release;
 pub mod released;

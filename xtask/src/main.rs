@@ -37,7 +37,7 @@ enum Task {
     Pages,
     /// Render the portal's chart with the real Helm, or check it.
     Chart(chart::Args),
-    /// Serve the portal with a fake cluster, without any setup: see `demo --help`.
+    /// Build the pages and `paved`, and serve the demo: see `paved demo --help`.
     #[command(disable_help_flag = true)]
     Demo(forward::Args),
     /// Start a control plane with our packages on this machine: see `up --help`.
@@ -78,7 +78,9 @@ fn main() -> ExitCode {
         Task::Release(args) => release::run(&args),
         Task::Pages => pages::run(),
         Task::Chart(args) => chart::run(&args),
-        Task::Demo(args) => forward::run(&["demo", "paved"], None, &args),
+        Task::Demo(args) => {
+            pages::build().and_then(|()| forward::run(&["paved"], Some("demo"), &args))
+        }
         Task::Up(args) => forward::run(&E2E, Some("up"), &args),
         Task::Down(args) => forward::run(&E2E, Some("down"), &args),
         Task::E2e(args) => forward::run(&E2E, Some("e2e"), &args),

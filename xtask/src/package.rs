@@ -93,10 +93,12 @@ pub enum Part {
     Function,
     /// The APIs: one Configuration for each API and flavour.
     Configurations,
-    /// The command line: one archive for each architecture.
+    /// The command line: one archive for each architecture, and the script that installs it.
     Paved,
     /// The portal: one image for all architectures, its SBOM, and the chart.
     Portal,
+    /// The demo: one image for all architectures, and its SBOM.
+    Demo,
     /// The SBOMs of the two programs.
     Sbom,
 }
@@ -147,10 +149,14 @@ fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
         for architecture in args.architectures() {
             files.push(archive::write(args, architecture, output)?);
         }
+        files.push(archive::installer(args, output)?);
     }
     if args.wants(Part::Portal) {
-        files.extend(portal::image(args, output)?);
+        files.extend(portal::PORTAL.write(args, output)?);
         files.push(chart::write(args, output)?);
+    }
+    if args.wants(Part::Demo) {
+        files.extend(portal::DEMO.write(args, output)?);
     }
     Ok(files)
 }

@@ -217,6 +217,9 @@ mod tests {
         let file = workspace::root().join("docs/how-to/verify-a-release.md");
         let text = fs::read_to_string(file).unwrap();
         let pattern = text.lines().find_map(|line| line.trim().strip_prefix("subjectRegExp: "));
+        let script = workspace::root().join("package/install.sh");
+        let script = fs::read_to_string(script).unwrap();
+        assert!(script.contains(&format!("\nSIGNER='{}'\n", pattern.unwrap())));
         let pattern = regex_lite::Regex::new(pattern.unwrap()).unwrap();
         let start = "https://github.com/paved-road/paved-road/.github/workflows/release.yaml@";
         for (signer, is_ours) in [

@@ -15,7 +15,7 @@ const SERVERS: [&str; 4] =
 /// The modules with limits. `src/server.rs` serves gRPC by tonic, with limits of its own.
 const ALLOWED: [&str; 2] = ["crates/http-server/src/lib.rs", "crates/paved-portal/src/serve"];
 
-/// Test equipment and programs for developers.
+/// The fake cluster, which only `paved demo` serves, on loopback, and programs for developers.
 const NO_PRODUCT: [&str; 4] = ["crates/fake-kube/", "demo/", "e2e/", "xtask/"];
 
 /// The sources of a folder, without tests in folders of their own.

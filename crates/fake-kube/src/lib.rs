@@ -1,7 +1,7 @@
 //! A Kubernetes API in memory, for the demo and for tests: discovery, reads, watches, server-side
 //! apply and other writes, and reviews of access. Tests can inject faults and read the request log.
 //!
-//! This crate is test equipment. No product crate depends on it.
+//! Of the products, only `paved demo` contains it.
 
 pub mod access;
 pub mod answer;

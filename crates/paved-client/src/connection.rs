@@ -1,7 +1,7 @@
 //! The Secret with an environment's connection details.
 
 use function_paved_road::apis::APIS;
-use kube::api::DynamicObject;
+use kube::core::DynamicObject;
 
 /// The Secret with an environment's connection details. The environment's spec names it. A
 /// namespaced composite without this field has a Secret named after the composite and its API.

@@ -21,7 +21,7 @@ use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
 use function_paved_road::lifecycle::requested_at;
 use jiff::Timestamp;
-use kube::api::DynamicObject;
+use kube::core::DynamicObject;
 use serde::Deserialize;
 use serde_json::Value;
 

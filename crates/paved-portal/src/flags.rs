@@ -4,6 +4,7 @@
 // The help prints URLs as they are.
 #![allow(rustdoc::bare_urls)]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -141,4 +142,22 @@ pub struct Flags {
     /// Log level: error, warn, info or debug [default: info].
     #[arg(long, value_name = "LEVEL", env = "PAVED_PORTAL_LOG_LEVEL")]
     pub(crate) log_level: Option<String>,
+
+    /// Whether the portal may listen on any address without authentication.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) is_demo: bool,
+}
+
+impl Flags {
+    /// The flags for a cluster that is not real: no authentication, on any address.
+    pub fn demo(listen: SocketAddr) -> Self {
+        Self {
+            listen: Some(listen.to_string()),
+            auth: Some("none".to_owned()),
+            log_level: Some("warn".to_owned()),
+            is_demo: true,
+            ..Self::default()
+        }
+    }
 }

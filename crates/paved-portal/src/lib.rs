@@ -110,9 +110,14 @@ pub fn description() -> Result<String, serde_json::Error> {
 
 /// Serves until a signal is received.
 pub async fn run(flags: &Flags, access: &cluster::Access) -> Result<(), Failure> {
+    listen(flags, access).await?.run(signalled()).await
+}
+
+/// A portal that listens on its address, with the process's log.
+pub async fn listen(flags: &Flags, access: &cluster::Access) -> Result<Server, Failure> {
     let config = Config::from_flags(flags)?;
     log(config.level);
-    Server::bind(config, access, &Limits::default()).await?.run(signalled()).await
+    Server::bind(config, access, &Limits::default()).await
 }
 
 /// A portal that listens on its address, as in `paved portal`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crossplane::names::SLOT;
 use function_paved_road::function::Outside;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{Rendered, rendered};

@@ -4,7 +4,7 @@ use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
 use function_paved_road::diagnosis::Code;
 use function_paved_road::function::{CONDITION, Outside, run};
 use function_paved_road::reason::Reason;
-use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use function_proto::v1::{RunFunctionResponse, Severity};
 use jiff::Timestamp;
 use serde_json::Value;
 use simulator::core::{RunError, World};
@@ -32,7 +32,7 @@ pub fn answer_with(
     mut outside: Outside<'_>,
 ) -> Result<RunFunctionResponse, String> {
     world.run(Some(input), |request| run(request, &mut outside)).map_err(|error| match error {
-        RunError::Function(status) => status.message().to_owned(),
+        RunError::Function(malformed) => malformed.to_string(),
         RunError::Unstable => error.to_string(),
     })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 pub mod composed;
 pub mod function;
+pub mod packages;
 pub mod providers;
 pub mod redact;
 pub mod regions;

@@ -128,9 +128,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
 
+    use crate::packages::Package;
     use crossplane::api_version::group_of;
     use xtask::composed::all;
-    use xtask::providers::Package;
 
     use super::*;
 

@@ -7,7 +7,7 @@ pub mod pipeline_step;
 pub mod placeholder;
 
 use function_paved_road::apis::Flavour;
-use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use function_proto::v1::{RunFunctionResponse, Severity};
 use k8s_schema::{Schemas, Violation};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};

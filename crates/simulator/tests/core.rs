@@ -4,8 +4,9 @@
 
 use std::convert::Infallible;
 
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
-use function_sdk_rust::resource::struct_to_json;
+use function_proto::structs;
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use prost::Message as _;
 use serde_json::{Value, json};
 use simulator::core::{ComposeError, RunError, World, composite_from_claim, rendered};
 
@@ -71,7 +72,9 @@ fn response() -> RunFunctionResponse {
 }
 
 fn parsed(response: Value) -> RunFunctionResponse {
-    serde_json::from_value(response).unwrap()
+    let parsed: function_sdk_rust::proto::v1::RunFunctionResponse =
+        serde_json::from_value(response).unwrap();
+    RunFunctionResponse::decode(&*parsed.encode_to_vec()).unwrap()
 }
 
 /// A response with these desired resources, all of them ready.
@@ -140,7 +143,7 @@ fn core_fills_the_request() {
     let observed = request.observed.unwrap();
     assert_eq!(observed.resources["one"].connection_details["username"], b"admin");
     assert_eq!(observed.resources.len(), 1);
-    let composite = struct_to_json(observed.composite.unwrap().resource.as_ref().unwrap());
+    let composite = Value::Object(structs::object(observed.composite.unwrap().resource.unwrap()));
     assert_eq!(composite["metadata"]["uid"], "8ba21b04-c0bc-50ea-801e-d85299a96bc7");
     assert_eq!(composite["metadata"]["labels"]["crossplane.io/composite"], "my-demo");
     assert_eq!(composite["spec"]["compositionRef"], json!({"name": "demo-comp"}));
@@ -174,7 +177,7 @@ fn function_gets_its_required_resources() {
     assert!(requests[0].required_resources.is_empty());
     for answered in [&requests[1].required_resources["new"], &requests[1].extra_resources["old"]] {
         assert_eq!(
-            struct_to_json(answered.items[0].resource.as_ref().unwrap())["data"],
+            structs::object(answered.items[0].resource.clone().unwrap())["data"],
             json!({"x": 1})
         );
     }

@@ -12,7 +12,8 @@ use serde_json::Value;
 use simulator::core::World;
 use simulator::provider::State;
 use simulator::provider::model::{Machine, Model, parameters};
-use xtask::{workspace, yaml};
+
+use crate::files;
 
 /// The minimum seconds of the first round.
 const FIRST: f64 = 1.0;
@@ -40,8 +41,7 @@ pub struct Quota {
 impl Quota {
     /// A quota with the cloud's real error message, from the examples.
     pub fn load() -> Result<Self> {
-        let file = workspace::root().join("examples/gpu-workspace/observed/failing.yaml");
-        let documents = yaml::read(&file)?;
+        let documents = files::example("gpu-workspace/observed/failing.yaml")?;
         let refused = documents.iter().find_map(|one| {
             find(one, "LastAsyncOperation").filter(|told| told["status"] == "False")
         });

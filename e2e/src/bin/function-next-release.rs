@@ -6,7 +6,7 @@ use clap::Parser;
 use e2e::next_release;
 use function_paved_road::apis;
 use function_paved_road::server::{self, Flags, Server};
-use function_sdk_rust::proto::v1::RunFunctionRequest;
+use function_proto::v1::RunFunctionRequest;
 
 #[tokio::main]
 async fn main() -> Result<()> {

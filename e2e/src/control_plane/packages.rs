@@ -20,12 +20,12 @@ use kube::{
     api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
     core::GroupVersionKind,
 };
+use paved_render::packages::Package;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xtask::{
     composed,
     package::{self, Args, names},
-    providers::Package,
     tools, workspace, yaml,
 };
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use function_sdk_rust::proto::v1::Severity;
+use function_proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
 use paved_render::function;
 use paved_render::subject::Subject;

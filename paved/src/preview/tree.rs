@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crossplane::names::SLOT;
 use function_paved_road::compose::is_common;
 use function_paved_road::function::CONDITION;
-use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use function_proto::v1::{RunFunctionResponse, Severity};
 use paved_client::environment::{Diagnosis, Environment, Price};
 use paved_render::subject::Subject;
 use serde_json::Value;
@@ -131,7 +131,7 @@ fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
 
 fn desired_ready(response: &RunFunctionResponse, slot: &str) -> bool {
     let desired = response.desired.as_ref().and_then(|desired| desired.resources.get(slot));
-    desired.is_some_and(|resource| resource.ready() == function_sdk_rust::proto::v1::Ready::True)
+    desired.is_some_and(|resource| resource.ready() == function_proto::v1::Ready::True)
 }
 
 /// Prints the price, the end and the API's status fields of an environment.

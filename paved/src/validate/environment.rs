@@ -3,7 +3,7 @@
 use function_paved_road::apis::Flavour;
 use function_paved_road::lifecycle::REQUESTS;
 use function_paved_road::reason::Reason;
-use function_sdk_rust::proto::v1::{Result as FunctionResult, Severity};
+use function_proto::v1::{Result as FunctionResult, Severity};
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use paved_render::redact::fatal_violation;

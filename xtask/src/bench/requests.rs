@@ -8,9 +8,7 @@ use bytes::Bytes;
 use crossplane::names::SLOT;
 use function_paved_road::apis::APIS;
 use function_paved_road::server;
-use function_sdk_rust::proto::v1::{
-    Resource, RunFunctionRequest, RunFunctionResponse, Severity, State,
-};
+use function_proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, Severity, State};
 use prost::Message as _;
 use serde_json::{Value, json};
 use simulator::core::World;

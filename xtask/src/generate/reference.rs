@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::composed::{self, Composed};
 use crate::markdown::table;
 use crate::package::rbac;
-use crate::providers::Package;
 use crate::{versions, workspace};
+use paved_render::packages::Package;
 
 /// The pages with generated sections, by their paths from the repository's root.
 ///

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use super::rbac;
 use crate::composed;
-use crate::providers::Package;
 use crate::workspace;
+use paved_render::packages::Package;
 
 /// The path of the policies of the claims APIs. Crossplane 1.20 rejects a Configuration with a
 /// policy, so operators apply them.

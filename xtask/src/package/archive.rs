@@ -1,4 +1,5 @@
-//! The archive of `paved` for downloads: a static binary with manual pages and completions.
+//! The archive of `paved` for downloads: a static binary with manual pages and completions. Beside
+//! it is the script that installs it.
 
 use std::{
     fs,
@@ -8,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap_complete::Shell;
 
-use super::{Architecture, Args, crates::Graph, image, licenses};
+use super::{Architecture, Args, crates::Graph, image, licenses, sums};
 
 /// The file name of each shell's completions, as the shell expects it.
 const COMPLETIONS: [(Shell, &str); 3] =
@@ -19,21 +20,51 @@ pub fn name(architecture: Architecture) -> String {
     format!("paved-linux-{}", architecture.name())
 }
 
+/// The name of the script that installs an archive.
+pub const INSTALLER: &str = "install.sh";
+
+/// Copies the script, and returns its file.
+pub fn installer(args: &Args, output: &Path) -> Result<PathBuf> {
+    let file = output.join(INSTALLER);
+    fs::write(&file, read(&script(args))?)
+        .with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
+}
+
+/// The path of the script.
+fn script(args: &Args) -> PathBuf {
+    args.place.root().join("package").join(INSTALLER)
+}
+
 /// Builds the archive for one architecture, and returns its file.
 pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
+    let binary = read(&args.program("paved", "paved", architecture)?)?;
+    // After the binary, because its build installs the packages of the pages.
+    let licenses = licenses::text(args, &Graph::for_package(args.place.root(), "paved")?)?;
+    pack(args, architecture, binary, licenses, output)
+}
+
+/// Packs a program as the archive for one architecture, and returns its file. The archive has the
+/// digests of its files, so that the script can check an unpacked archive.
+pub fn pack(
+    args: &Args,
+    architecture: Architecture,
+    binary: Vec<u8>,
+    licenses: String,
+    output: &Path,
+) -> Result<PathBuf> {
     let name = name(architecture);
     let file = output.join(format!("{name}.tar.gz"));
-    let binary = args.program("paved", "paved", architecture)?;
-    let mut files = vec![("paved".to_owned(), 0o755, read(&binary)?)];
+    let mut files = vec![("paved".to_owned(), 0o755, binary)];
     let root = args.place.root();
     for text in ["LICENSE", "NOTICE", "README.md"] {
         files.push((text.to_owned(), 0o644, read(&root.join(text))?));
     }
-    // After the binary, because its build installs the packages of the pages.
-    let licenses = licenses::text(args, &Graph::for_package(root, "paved")?)?;
     files.push((licenses::FILE.to_owned(), 0o644, licenses.into_bytes()));
+    files.push((INSTALLER.to_owned(), 0o755, read(&script(args))?));
     files.extend(completions());
     files.extend(manual()?);
+    files.push((sums::FILE.to_owned(), 0o644, sums(&files).into_bytes()));
     let files: Vec<_> = files
         .iter()
         .map(|(path, mode, content)| (format!("{name}/{path}"), *mode, &**content))
@@ -46,6 +77,12 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
 }
 
 type File = (String, u32, Vec<u8>);
+
+/// The digests of files, in the format of `sha256sum --check`.
+fn sums(files: &[File]) -> String {
+    let line = |(path, _, content): &File| format!("{}  {path}\n", image::sha256(content));
+    files.iter().map(line).collect()
+}
 
 fn completions() -> Vec<File> {
     let of_shell = |(shell, file)| {

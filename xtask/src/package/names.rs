@@ -34,6 +34,11 @@ impl Registry {
         format!("{self}/{}", super::portal::NAME)
     }
 
+    /// The demo's image.
+    pub fn demo(&self) -> String {
+        format!("{self}/{}", super::portal::DEMO.name)
+    }
+
     /// The folder of the portal's chart. Helm adds the chart's name.
     pub fn charts(&self) -> String {
         format!("{self}/charts")

@@ -81,11 +81,15 @@ pub fn all(release: &Release<'_>) -> Result<Vec<Artifact>> {
             });
         }
     }
-    artifacts.push(Artifact {
-        reference: tagged(registry.portal()),
-        sbom: sbom(portal::NAME)?,
-        content: Content::Image(file(&format!("{}.oci.tar", portal::NAME))?),
-    });
+    for (repository, name) in
+        [(registry.portal(), portal::NAME), (registry.demo(), portal::DEMO.name)]
+    {
+        artifacts.push(Artifact {
+            reference: tagged(repository),
+            sbom: sbom(name)?,
+            content: Content::Image(file(&format!("{name}.oci.tar"))?),
+        });
+    }
     let chart = chart::version(version);
     artifacts.push(Artifact {
         reference: format!("{}/{}:{chart}", registry.charts(), portal::NAME),
@@ -124,7 +128,7 @@ impl Clients {
             }
             Content::Image(layout) => {
                 let folder = tempfile::tempdir()?;
-                let layout = fs::File::open(layout).context("opening the portal's image")?;
+                let layout = fs::File::open(layout).context("opening an image")?;
                 tar::Archive::new(layout).unpack(folder.path())?;
                 self.crane(&["push", &folder.path().display().to_string(), &reference])?;
             }

@@ -1,9 +1,10 @@
 //! A release to a registry on this machine, its documented verification, and attacks on it.
 
 use std::{
-    fs,
+    env, fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
+    process::{Command, Output},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +18,7 @@ use super::{
     verification::Verification,
 };
 use crate::{
-    package::{Registry, portal, sums},
+    package::{Registry, archive, portal, sums},
     server::Server,
     tools,
 };
@@ -47,6 +48,13 @@ pub fn run(packages: &Path, version: &str) -> Result<()> {
     let verification = Verification::new(&release, &scratch.path().join("ours.pub"))?;
     verification.accepts()?;
     println!("the documented verification accepts the release");
+    let installation = Installation {
+        folder: &folder,
+        key: scratch.path().join("ours.pub"),
+        prefix: scratch.path().join("prefix"),
+    };
+    installation.succeeds()?;
+    println!("install.sh installs the release");
 
     let attack = Attack {
         stranger: Cosign::with_new_key(scratch.path(), "stranger")?,
@@ -58,13 +66,51 @@ pub fn run(packages: &Path, version: &str) -> Result<()> {
         format!("{FUNCTION}:"),
         "configuration-".to_owned(),
         format!("{}:", portal::NAME),
+        format!("{}:", portal::DEMO.name),
         format!("charts/{}:", portal::NAME),
     ];
     for name in &names {
         attack.change_artifact(name, &registry, &published)?;
     }
     let archive = release.archives()?.into_iter().next().context("no archive")?;
-    attack.change_archive(&archive, &files)
+    attack.change_archive(&archive, &files)?;
+    installation.fails("wrong signature of SHA256SUMS")?;
+    println!("rejected: an installation with other digests");
+    Ok(())
+}
+
+/// An installation by the release's script, with the release's key.
+struct Installation<'a> {
+    /// The folder of the release.
+    folder: &'a Path,
+    key: PathBuf,
+    prefix: PathBuf,
+}
+
+impl Installation<'_> {
+    fn succeeds(&self) -> Result<()> {
+        let output = self.run()?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success() && self.prefix.join("bin/paved").is_file(), "{text}");
+        Ok(())
+    }
+
+    fn fails(&self, error: &str) -> Result<()> {
+        let output = self.run()?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success() && text.contains(error), "expected {error:?}: {text}");
+        Ok(())
+    }
+
+    fn run(&self) -> Result<Output> {
+        tools::link(&tools::COSIGN)?;
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths([tools::folder()?].into_iter().chain(env::split_paths(&path)))?;
+        let mut shell = Command::new("sh");
+        shell.arg(self.folder.join(archive::INSTALLER)).arg(self.folder);
+        shell.arg("--key").arg(&self.key).arg("--prefix").arg(&self.prefix).env("PATH", path);
+        shell.output().context("starting install.sh")
+    }
 }
 
 /// Links the files of a folder into another one, so that an attack can replace them.

@@ -135,6 +135,6 @@ mod tests {
             }
             checks.push(count);
         }
-        assert_eq!(checks, [11, 2, 3, 3]);
+        assert_eq!(checks, [11, 3, 3, 3]);
     }
 }

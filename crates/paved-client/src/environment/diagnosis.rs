@@ -49,7 +49,7 @@ impl Blocker {
     }
 
     /// The code of its cause, if the cause is known.
-    pub(crate) fn code(&self) -> Option<Code> {
+    pub fn code(&self) -> Option<Code> {
         match self {
             Self::Part(part) => part.cause.as_ref().map(|cause| cause.code),
             Self::Whole(cause, _) | Self::Uncomposed(cause) => Some(cause.code),

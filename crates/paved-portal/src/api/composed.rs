@@ -3,7 +3,7 @@
 use crossplane::names::SLOT;
 use function_paved_road::apis::gpu_workspace::{has_no_ssh_key, is_closed_to_ssh};
 use function_paved_road::function::Outside;
-use function_sdk_rust::proto::v1::Severity;
+use function_proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use paved_client::environment::Price;

@@ -1,7 +1,8 @@
 //! The machine image of the examples does not exist. Users get advice before EC2 rejects it.
 
 use function_paved_road::apis::gpu_workspace::PLACEHOLDER_IMAGE;
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::structs;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::Value;
 
 /// Advice for a setting that has the image. `field` is below `gpuWorkspace.amis`.
@@ -18,7 +19,7 @@ pub fn advice(field: &str, region: &str) -> String {
 pub fn find_in_response(response: &RunFunctionResponse) -> Vec<String> {
     let resources = response.desired.iter().flat_map(|desired| desired.resources.values());
     let objects =
-        resources.filter_map(|resource| serde_json::to_value(resource.resource.as_ref()?).ok());
+        resources.filter_map(|one| Some(Value::Object(structs::object(one.resource.clone()?))));
     let machines = objects.filter(|object| {
         object["kind"] == "Instance" && object["spec"]["forProvider"]["ami"] == PLACEHOLDER_IMAGE
     });

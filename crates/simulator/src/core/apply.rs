@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crossplane::Scope;
 use crossplane::json::{at, remove, set};
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::{Value, json};
 
 use super::compose::{self, ComposeError, Prepared};

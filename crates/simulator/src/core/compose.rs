@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use crossplane::json::{at, remove, set, text};
 use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE, SLOT};
 use crossplane::{Scope, api_version};
-use function_sdk_rust::proto::v1::{Ready, Resource, RunFunctionResponse};
-use function_sdk_rust::resource::struct_to_json;
+use function_proto::structs;
+use function_proto::v1::{Ready, Resource, RunFunctionResponse};
 use serde_json::{Map, Value, json};
 
 use super::{World, naming};
@@ -81,7 +81,8 @@ pub(super) fn prepare(
 }
 
 fn prepare_one(world: &World, slot: &str, resource: &Resource) -> Result<Prepared, ComposeError> {
-    let mut object = resource.resource.as_ref().map_or_else(|| json!({}), struct_to_json);
+    let object = resource.resource.clone().map(structs::object).unwrap_or_default();
+    let mut object = Value::Object(object);
     if let Some(observed) = world.resources.get(slot) {
         for field in ["name", "namespace", "generateName"] {
             match at(observed, &["metadata", field]) {

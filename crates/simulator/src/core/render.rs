@@ -1,6 +1,6 @@
 //! The output of `crossplane composition render -x -r`.
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::v1::RunFunctionResponse;
 use serde_json::{Value, json};
 
 use super::compose::{self, ComposeError};

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use function_sdk_rust::proto::v1::{
+use function_proto::structs;
+use function_proto::v1::{
     Capability, RequestMeta, Requirements, Resource, ResourceSelector, Resources,
     RunFunctionRequest, RunFunctionResponse, State, resource_selector::Match,
 };
-use function_sdk_rust::resource::json_to_struct;
-use pbjson_types::Struct;
+use prost_types::Struct;
 use serde_json::{Value, json};
 
 use super::{World, naming, status};
@@ -142,5 +142,5 @@ fn in_namespace(object: &Value, namespace: Option<&str>) -> bool {
 }
 
 fn structure(value: &Value) -> Struct {
-    value.as_object().map(json_to_struct).unwrap_or_default()
+    value.as_object().cloned().map(structs::structure).unwrap_or_default()
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crossplane::Scope;
 use crossplane::json::{at, set, text};
-use function_sdk_rust::proto::v1::{
+use function_proto::structs;
+use function_proto::v1::{
     Ready, Resource, Result as FunctionResult, RunFunctionResponse, Severity as Grade, Status,
     Target,
 };
-use function_sdk_rust::resource::struct_to_json;
 use serde_json::{Value, json};
 
 use super::World;
@@ -57,8 +57,8 @@ pub(super) fn composed(
 ) -> Value {
     let desired = response.desired.as_ref().and_then(|desired| desired.composite.as_ref());
     let resource = desired
-        .and_then(|composite| composite.resource.as_ref())
-        .map(struct_to_json)
+        .and_then(|composite| composite.resource.clone())
+        .map(structs::object)
         .unwrap_or_default();
     let mut status = resource.get("status").cloned().unwrap_or_else(|| json!({}));
     let mut conditions = Conditions::from_world(world);

@@ -1,7 +1,8 @@
 //! Shared by the tests of the providers: a world with resources, and their states.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
-use function_sdk_rust::proto::v1::RunFunctionResponse;
+use function_proto::structs;
+use function_proto::v1::{Resource, RunFunctionResponse, State};
 use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
@@ -25,13 +26,13 @@ pub fn world_of(metadata: Value, resources: Value) -> World {
 
 /// Applies these resources as desired, and deletes the others.
 pub fn desire(world: &mut World, resources: Value) {
-    let mut desired = json!({});
-    for (slot, resource) in resources.as_object().unwrap() {
-        desired[slot] = json!({"resource": resource});
-    }
-    let response: RunFunctionResponse =
-        serde_json::from_value(json!({"desired": {"resources": desired}})).unwrap();
-    world.apply(&response).unwrap();
+    let desired = |(slot, resource): (&String, &Value)| {
+        let resource = structs::structure(resource.as_object().unwrap().clone());
+        (slot.clone(), Resource { resource: Some(resource), ..Resource::default() })
+    };
+    let resources = resources.as_object().unwrap().iter().map(desired).collect();
+    let desired = Some(State { resources, ..State::default() });
+    world.apply(&RunFunctionResponse { desired, ..RunFunctionResponse::default() }).unwrap();
 }
 
 pub fn aws(kind: &str, params: Value) -> Value {

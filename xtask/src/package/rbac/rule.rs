@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use crossplane::api_version;
 use serde_json::{Value, json};
 
-use crate::providers::Package;
+use paved_render::packages::Package;
 
 /// The verb to read objects with known names.
 pub const GET: [&str; 1] = ["get"];
