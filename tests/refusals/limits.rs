@@ -103,7 +103,7 @@ fn with_revision(world: &World, revision: Option<u32>) -> World {
 }
 
 fn fatal(response: &RunFunctionResponse) -> Option<&str> {
-    let fatal = |one: &&function_sdk_rust::proto::v1::Result| one.severity() == Severity::Fatal;
+    let fatal = |one: &&function_proto::v1::Result| one.severity() == Severity::Fatal;
     response.results.iter().find(fatal).map(|one| one.message.as_str())
 }
 

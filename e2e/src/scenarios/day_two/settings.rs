@@ -324,7 +324,11 @@ const API_FROM: &str = "192.0.2.16/28";
 
 /// Settings that change running resources.
 fn followed_settings() -> Value {
-    json!({"tags": {TAG_KEY: TAG}, "unifiedEnvironment": {"publisherRoleArns": [PUBLISHER]}})
+    json!({
+        "tags": {TAG_KEY: TAG},
+        "tagsFromLabels": {"claim": "crossplane.io/claim-name"},
+        "unifiedEnvironment": {"publisherRoleArns": [PUBLISHER]},
+    })
 }
 
 /// Settings that change running resources if their owner leaves the field unset.
