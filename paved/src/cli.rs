@@ -1,5 +1,6 @@
 //! Flags of the command line.
 
+mod groups;
 mod offline;
 #[cfg(feature = "cluster")]
 mod online;
@@ -44,9 +45,9 @@ impl Cli {
             "timeout" | "patience" => flag.requires("wait"),
             _ => flag,
         };
-        Self::command().mut_subcommands(|one| {
+        groups::grouped(Self::command().mut_subcommands(|one| {
             if ["apply", "start"].contains(&one.get_name()) { one.mut_args(waits) } else { one }
-        })
+        }))
     }
 }
 

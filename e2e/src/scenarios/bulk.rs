@@ -18,7 +18,7 @@ use crate::fixture::Fixture;
 const HUNDRED: usize = 100;
 
 /// The longest that all environments together may take to become ready and to be deleted, on a busy
-/// machine. An idle machine takes two and a half minutes and four minutes.
+/// machine. An idle machine takes a minute and a half, and two minutes.
 const TIMEOUT: Duration = Duration::from_mins(11);
 
 pub(super) async fn a_hundred_environments_come_and_go(fixture: Fixture) -> Result<()> {
