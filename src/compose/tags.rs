@@ -11,7 +11,7 @@ use crate::models::Kind;
 
 impl Composition<'_> {
     /// The tags of a resource of `kind`, in the form that its cloud accepts: the tags of Settings,
-    /// and for environments that schema revision 3 created, the tags of [`tags::ATTRIBUTION`].
+    /// and for environments that schema revision 3 created, the tags of [`tags::attribution`].
     pub fn tags(&self, kind: &Kind) -> BTreeMap<String, String> {
         let settings = self.settings;
         let fixed = settings.tags.iter().map(|(key, value)| (key.clone(), value.clone()));
@@ -30,7 +30,7 @@ impl Composition<'_> {
         fixed.chain(of_users).map(|(key, value)| kind.provider.tag(&key, &value)).collect()
     }
 
-    /// Whether the cloud resources have the tags of [`tags::ATTRIBUTION`]. An upgrade does not add
+    /// Whether the cloud resources have the tags of [`tags::attribution`]. An upgrade does not add
     /// tags to existing environments.
     pub(super) fn is_attributed(&self) -> bool {
         self.is_since(3)
@@ -49,7 +49,7 @@ impl Composite {
         annotation.or_else(in_spec).or_else(|| self.labels.get(OWNER_LABEL).map(String::as_str))
     }
 
-    /// The value of a tag of [`tags::ATTRIBUTION`].
+    /// The value of a tag of [`tags::attribution`].
     fn attribute(&self, key: &str) -> Option<&str> {
         let claim = self.claim.as_ref().map(|(name, _)| name.as_str());
         match key {
