@@ -436,11 +436,12 @@ impl Settings {
 pub const LIFECYCLE: &str = "lifecycle";
 
 /// The keys of [`Common`].
-const COMMON: [&str; 8] = [
+const COMMON: [&str; 9] = [
     "schemaRevision",
     "minimumSchemaRevision",
     "settingsFrom",
     "tags",
+    "tagsFromLabels",
     "providerConfigs",
     "pricing",
     "controller",
@@ -449,4 +450,19 @@ const COMMON: [&str; 8] = [
 
 fn typed<T: DeserializeOwned>(source: &Value, prefix: &str) -> Result<T, Error> {
     check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn keys_of_the_common_settings_are_the_fields_of_their_type() {
+        let schema = schemars::schema_for!(Common);
+        let fields = schema.get("properties").and_then(Value::as_object);
+        let fields: BTreeSet<&str> = fields.into_iter().flatten().map(|(key, _)| &**key).collect();
+        assert_eq!(fields, COMMON.into_iter().collect());
+    }
 }

@@ -699,7 +699,7 @@ fn unknown_or_invalid_settings_are_rejected() {
             world: top("gpuWorkspaces", json!({})),
             reason: SETTINGS,
             message: "settings.gpuWorkspaces: unknown field; allowed: schemaRevision, \
-                      minimumSchemaRevision, settingsFrom, tags, providerConfigs, pricing, controller, budget, \
+                      minimumSchemaRevision, settingsFrom, tags, tagsFromLabels, providerConfigs, pricing, controller, budget, \
                       {sections} (nearest: gpuWorkspace)",
         },
         Case {
