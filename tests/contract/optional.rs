@@ -68,7 +68,7 @@ fn empty_spec_is_valid_if_the_api_requires_no_field() {
 }
 
 #[test]
-fn type_stays_whether_or_not_an_environment_has_parameters() {
+fn type_is_fixed_with_and_without_parameters() {
     let documents: Vec<Value> = apis().map(|(api, flavour)| xrd(api, flavour)).collect();
     let schemas = Schemas::new(&documents).unwrap();
     let small = json!({"parameters": {"size": "small"}});

@@ -114,19 +114,19 @@ fn names_the_line(message: &str) -> bool {
 
 /// Whether the response warns of a field, in a result and in the condition.
 fn warns(response: &RunFunctionResponse, message: &str) -> bool {
-    let told = response.results.iter().any(|one| {
+    let is_warned = response.results.iter().any(|one| {
         one.reason() == "OldSchemaRevision"
             && one.severity() == Severity::Warning
             && one.message.starts_with(message)
             && names_the_line(&one.message)
     });
-    let noted = response.conditions.iter().any(|one| {
+    let has_condition = response.conditions.iter().any(|one| {
         one.r#type == "OutdatedComposition"
             && one.status() == Status::ConditionTrue
             && one.message().contains(message)
     });
-    assert_eq!(told, noted, "{:?} {:?}", response.results, response.conditions);
-    told
+    assert_eq!(is_warned, has_condition, "{:?} {:?}", response.results, response.conditions);
+    is_warned
 }
 
 fn is_outdated(response: &RunFunctionResponse) -> bool {

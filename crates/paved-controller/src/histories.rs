@@ -203,8 +203,8 @@ impl History {
 
     /// The time at which the machine must be stopped.
     fn due(&self) -> Option<Timestamp> {
-        let noted = if self.was_fast { FAST } else { SignedDuration::ZERO };
-        self.promise.end().map(|end| end + noted + STOPS_WITHIN)
+        let ahead = if self.was_fast { FAST } else { SignedDuration::ZERO };
+        self.promise.end().map(|end| end + ahead + STOPS_WITHIN)
     }
 
     fn request(&mut self, name: &str) {

@@ -105,7 +105,7 @@ mod tests {
         })
     }
 
-    fn told(of: impl Fn(&ApiResource) -> ListResult) -> Vec<Check> {
+    fn checks_of(of: impl Fn(&ApiResource) -> ListResult) -> Vec<Check> {
         let databases = database_kinds().map(|resource| {
             let objects = of(&resource);
             Databases { resource, objects }
@@ -118,19 +118,20 @@ mod tests {
 
     #[test]
     fn refused_role_has_its_environment_and_its_statement() {
-        let checks = told(|resource| match (resource.kind.as_str(), resource.group.as_str()) {
-            ("Role", "postgresql.sql.crossplane.io") => objects(&[
-                object("role", "checkout", Some(ALTER)),
-                object("role", "blog", None),
-                object("role", "cart", Some("cannot update role: dial tcp: i/o timeout")),
-            ]),
-            ("Database", "postgresql.sql.crossplane.io") => objects(&[object(
-                "database",
-                "checkout",
-                Some("delete failed: cannot drop database: pq: must be owner of database x"),
-            )]),
-            _ => objects(&[]),
-        });
+        let checks =
+            checks_of(|resource| match (resource.kind.as_str(), resource.group.as_str()) {
+                ("Role", "postgresql.sql.crossplane.io") => objects(&[
+                    object("role", "checkout", Some(ALTER)),
+                    object("role", "blog", None),
+                    object("role", "cart", Some("cannot update role: dial tcp: i/o timeout")),
+                ]),
+                ("Database", "postgresql.sql.crossplane.io") => objects(&[object(
+                    "database",
+                    "checkout",
+                    Some("delete failed: cannot drop database: pq: must be owner of database x"),
+                )]),
+                _ => objects(&[]),
+            });
         let [check] = &checks[..] else { panic!("{checks:?}") };
         assert_eq!(check.mark, Mark::Bad);
         let begin = "the server refuses statements for 1: team-shop/checkout; run as a superuser";
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn refused_grant_alone_leads_to_the_guide() {
         let refused = object("grant", "cart", Some("pq: permission denied for schema public"));
-        let checks = told(|resource| match resource.kind.as_str() {
+        let checks = checks_of(|resource| match resource.kind.as_str() {
             "Grant" => objects(std::slice::from_ref(&refused)),
             _ => ListResult::Hidden,
         });
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn accepted_hidden_and_absent_databases_have_no_line() {
-        let checks = told(|resource| match resource.kind.as_str() {
+        let checks = checks_of(|resource| match resource.kind.as_str() {
             "Role" => objects(&[object("role", "cart", None)]),
             "Grant" => ListResult::Hidden,
             _ => ListResult::NoSuchKind,
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn failed_read_of_databases_is_a_line() {
-        let checks = told(|resource| match resource.kind.as_str() {
+        let checks = checks_of(|resource| match resource.kind.as_str() {
             "Role" => ListResult::Failed("timeout".to_owned()),
             _ => objects(&[]),
         });

@@ -230,7 +230,11 @@ impl Inside<'_, '_> {
     /// itself is added.
     fn needs<'s>(&self, slots: &[&'s str]) -> Vec<&'s str> {
         if !self.cluster.takes_all {
-            return slots.iter().copied().filter(|slot| !self.stays(slot)).collect();
+            return slots
+                .iter()
+                .copied()
+                .filter(|slot| !self.is_deleted_with_the_cluster(slot))
+                .collect();
         }
         let beneath = slots.iter().copied().filter(|slot| [HELM, KUBERNETES].contains(slot));
         beneath.chain([self.cluster.slot]).collect()
@@ -304,7 +308,7 @@ impl Inside<'_, '_> {
 
     /// Like [`is_part_of_the_cluster`](Self::is_part_of_the_cluster), unless the content is
     /// deletable now because its user removed it.
-    fn stays(&self, slot: &str) -> bool {
+    fn is_deleted_with_the_cluster(&self, slot: &str) -> bool {
         self.is_part_of_the_cluster(slot) && !self.cx.is_deleted_with(slot)
     }
 
@@ -318,7 +322,7 @@ impl Inside<'_, '_> {
     /// deleted with the cluster needs no protection. Its Usages are removed, if a removal of the
     /// object was cancelled.
     fn holds(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
-        if self.stays(by) {
+        if self.is_deleted_with_the_cluster(by) {
             self.cx.remove_usages_by(by);
             return Ok(());
         }
