@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 
 use ipnet::{IpNet, Ipv4Net};
 use regex_lite::Regex;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 mod fields;
 mod host;
@@ -178,6 +180,18 @@ pub fn count<T>(list: &[T], most: usize) -> Result<(), Refused> {
         return Ok(());
     }
     Err(Refused { found: format!("{} entries", list.len()), allowed: format!("at most {most}") })
+}
+
+/// Reads a list with at least one entry. An empty list of allowed values could mean all or none.
+pub fn filled<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    reader: D,
+) -> Result<Vec<T>, D::Error> {
+    let list = Vec::deserialize(reader)?;
+    if list.is_empty() {
+        let message = "found an empty list; allowed: at least one entry, or no such field";
+        return Err(D::Error::custom(message));
+    }
+    Ok(list)
 }
 
 /// A text of at most `longest` characters that `fits` accepts. `allowed` describes both conditions.

@@ -114,9 +114,10 @@ pub struct Frontend {
     /// false, the files are deleted with the environment.
     #[serde(default = "default_retain_files")]
     pub retain_files: bool,
-    /// Kind of the website. In both kinds, paths below /assets/ and paths with a dot in their last
-    /// segment are files. In an app, all other paths return the website's index.html. In pages,
-    /// /docs/ returns docs/index.html, and /docs redirects to /docs/. Default: app.
+    /// Kind of the website. In both kinds, paths below /assets/ and /.well-known/ and paths with a
+    /// dot in their last segment are files. In an app, all other paths return the website's
+    /// index.html. In pages, /docs/ returns docs/index.html, and /docs redirects to /docs/. Default:
+    /// app.
     // The XRD has no default: an API server would write it into claims of earlier releases, and
     // their function rejects unknown fields.
     #[serde(default, skip_serializing_if = "SiteKind::is_app")]

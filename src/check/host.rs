@@ -23,6 +23,14 @@ const PRIVATE_DOMAINS: [&str; 13] = [
     "svc",
 ];
 
+/// Top-level domains in which hosts of two labels are public: these and the countries'. In a pod,
+/// the host `web.apps` is the service `web` in the namespace `apps` first, also if the internet has
+/// a domain `apps`.
+const COMMON_DOMAINS: [&str; 7] = ["com", "edu", "gov", "info", "int", "net", "org"];
+
+/// Labels below which a cluster has its services and pods.
+const CLUSTER: [&str; 2] = ["svc", "pod"];
+
 /// Public names of the metadata services of clouds.
 const METADATA: [&str; 1] = ["metadata.goog"];
 
@@ -54,8 +62,10 @@ pub(super) fn public(host: &str) -> Result<(), &'static str> {
         return Err("a host name without a dot, which only a private network resolves");
     }
     let is_top_level = last.len() > 1 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_service = labels.len() == 2 && last.len() != 2 && !COMMON_DOMAINS.contains(&last);
     let in_cluster = PRIVATE_DOMAINS.contains(&last)
-        || labels.get(2) == Some(&"svc")
+        || is_service
+        || labels.iter().skip(2).any(|label| CLUSTER.contains(label))
         || !(is_top_level || last.starts_with("xn--"));
     if in_cluster || METADATA.contains(&host.as_str()) {
         return Err("a host name that only a cluster or a private network resolves");
@@ -95,6 +105,12 @@ mod tests {
             "kubernetes.default.svc.",
             "kubernetes.default.svc.cluster.local",
             "kubernetes.default.svc.k8s.acme.io",
+            "web-0.web.team.svc.k8s.acme.io",
+            "10-0-0-1.default.pod.k8s.acme.io",
+            "grafana.monitoring",
+            "vault.vault",
+            "registry.registry",
+            "web.dev",
             "repo.kube-system",
             "repo.team1",
             "printer.local",
@@ -151,7 +167,9 @@ mod tests {
             "localhost.example.org",
             "svc.acme.io",
             "charts.svc.acme.io",
-            "xn--bcher-kva.example",
+            "www.xn--bcher-kva.example",
+            "helm.dev.example",
+            "acme.com",
             "charts.xn--p1ai",
             "8.8.8.8",
             "172.32.0.1",

@@ -209,6 +209,17 @@ fn allowed_repository_in_settings_is_public() {
 }
 
 #[test]
+fn empty_list_of_allowed_repositories_is_rejected() {
+    let (reason, message) = refused(&settings_at("/chartRepositories", json!([])).answer());
+    assert_eq!(reason, SETTINGS);
+    assert!(
+        message
+            .contains("environment.chartRepositories: found an empty list; allowed: at least one"),
+        "{message}"
+    );
+}
+
+#[test]
 fn applications() {
     let chart = |field: &str, value: Value| at(&format!("/app/chart/{field}"), value);
     let mut without = virtual_environment();

@@ -25,6 +25,10 @@ const TIMEOUT: Duration = Duration::from_mins(11);
 pub(super) async fn a_hundred_environments_come_and_go(fixture: Fixture) -> Result<()> {
     // Create the shared environments before the comparison, because other scenarios use them.
     fixture.shared_environments().await?;
+    // The controller makes deletions faster. Its objects stay.
+    let controller = Controller::install(&fixture).await?;
+    let replica = controller.start("bulk").await?;
+    controller.leader(None).await?;
     let before = fixture.objects.everything().await?;
     let databases = databases(&fixture).await?;
     let kinds: Vec<_> = fixture.apis().collect();
@@ -43,9 +47,6 @@ pub(super) async fn a_hundred_environments_come_and_go(fixture: Fixture) -> Resu
         })
         .collect::<Result<_>>()?;
     let user = fixture.user_objects().await?;
-    // It makes deletions faster.
-    let controller = Controller::install(&fixture).await?;
-    let replica = controller.start("bulk").await?;
     let (begin, time) = (Instant::now(), processor_time(&fixture));
     try_join_all(environments.iter().map(|environment| user.apply(&environment.manifest))).await?;
     let applied = begin.elapsed();

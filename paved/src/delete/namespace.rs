@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use function_paved_road::manifests::namespaces::REFUSAL;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, ListParams, Preconditions, TypeMeta};
 use kube::core::DynamicObject;
-use paved_client::cluster::{Api, Cluster, Found, Kinds, Served};
+use paved_client::cluster::{Api, Cluster, Found, Kinds, Served, is_denied};
 use paved_client::delete::{ManagedKinds, ManagedObject, ManagedObjects};
 use paved_client::environment::{Environment, spell};
 use tokio::time::sleep;
@@ -36,6 +37,11 @@ const NAMESPACE_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum number of names in a message.
 const MAX_NAMES: usize = 10;
 
+/// The label of a program with the product that it belongs to, and the products without which no
+/// environment can be deleted.
+const PART_OF: &str = "app.kubernetes.io/part-of";
+const PLATFORM: [(&str, &str); 2] = [("crossplane", "Crossplane"), ("paved-road", "Paved Road")];
+
 /// The namespace to delete.
 struct Target<'c> {
     cluster: &'c Cluster,
@@ -58,6 +64,7 @@ pub(super) async fn run(
     let cluster = args.access.connect().await?;
     let name = &cluster.namespace;
     let is_agreed = check_flags(args, name)?;
+    check_owner(&cluster, name).await?;
     let api: Api<Namespace> = Api::all(cluster.client.clone());
     let found = api.get_opt(name).await;
     let found =
@@ -131,6 +138,37 @@ fn check_flags(args: &Delete, name: &str) -> Result<bool, Failure> {
             found.as_deref().unwrap_or("no namespace"),
         ))),
     }
+}
+
+/// Rejects namespaces of Kubernetes, and namespaces in which Crossplane or Paved Road run: without
+/// them, no environment of the cluster can be deleted any more.
+async fn check_owner(cluster: &Cluster, name: &str) -> Result<(), Failure> {
+    let belongs_to = |owner: &str| {
+        let message = format!("namespace {name} belongs to {owner}. Nothing was deleted");
+        Err(Failure::Usage(message))
+    };
+    if name == "default" || name.starts_with("kube-") {
+        return belongs_to("Kubernetes");
+    }
+    let api: Api<Deployment> = Api::namespaced(cluster.client.clone(), name);
+    let found = match api.list_metadata(&ListParams::default()).await {
+        // A user without this right has no namespace with these programs.
+        Err(error) if is_denied(&error) => return Ok(()),
+        found => found.map_err(|error| cluster.explain(&error, "list deployments"))?,
+    };
+    let parts = found
+        .items
+        .iter()
+        .flat_map(|one| &one.metadata.labels)
+        .filter_map(|labels| labels.get(PART_OF));
+    for part in parts {
+        for (label, owner) in PLATFORM {
+            if part == label {
+                return belongs_to(owner);
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Target<'_> {

@@ -28,7 +28,8 @@ pub(super) fn check(snapshot: &ClusterSnapshot) -> Option<Check> {
     let (policies, bindings) = match (&snapshot.policies, &snapshot.bindings) {
         (ListResult::All(policies), ListResult::All(bindings)) => (policies, bindings),
         (ListResult::NoSuchKind, _) => {
-            let found = "not protected: ValidatingAdmissionPolicies need Kubernetes 1.30 or later";
+            let found = "not protected: the API server has no ValidatingAdmissionPolicies, which Kubernetes \
+                         1.30 and later have";
             return Some(Check::open(WHAT, found));
         }
         (ListResult::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),

@@ -32,7 +32,8 @@ fn policies(snapshot: &ClusterSnapshot) -> Option<Check> {
     let (policies, bindings) = match (&snapshot.policies, &snapshot.bindings) {
         (ListResult::All(policies), ListResult::All(bindings)) => (policies, bindings),
         (ListResult::NoSuchKind, _) => {
-            let found = "not available: ValidatingAdmissionPolicies need Kubernetes 1.30 or later";
+            let found = "not available: the API server has no ValidatingAdmissionPolicies, which Kubernetes \
+                         1.30 and later have";
             return Some(Check::open(WHAT, found));
         }
         (ListResult::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),

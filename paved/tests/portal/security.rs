@@ -766,7 +766,18 @@ fn large_bodies() -> Vec<String> {
     let list = |each: &str, count: usize| format!("[{}]", vec![each; count].join(","));
     let text = |length: usize| format!("\"{}\"", "x".repeat(length));
     let most = format!("[{},{}]", list("{\"\":1}", 9_950), text(850_000));
-    let bodies = vec![document(&list("{}", 333_000)), document(&most), document(&text(1_000_000))];
+    // Valid until the chart is looked at, so the most is done with it.
+    let maps: Vec<String> = (0..9_000)
+        .map(|number| format!("\"F{number}\":{{\"a\":\"{}\"}}", "z".repeat(85)))
+        .collect();
+    let values = format!(
+        r#"{{"apiVersion":"platform.acme.io/v1alpha1","kind":"EnvironmentClaim","metadata":{{"name":"x",
+        "namespace":"team-vision"}},"spec":{{"parameters":{{"app":{{"chart":{{"name":"n","version":"1.0.0",
+        "repository":"https://charts.example.org"}},"values":{{{}}}}}}}}}}}"#,
+        maps.join(",")
+    );
+    let bodies =
+        vec![document(&list("{}", 333_000)), document(&most), document(&text(1_000_000)), values];
     assert!(bodies.iter().all(|body| (900_000..1 << 20).contains(&body.len())));
     bodies
 }

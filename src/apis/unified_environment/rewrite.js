@@ -6,7 +6,8 @@ function handler(event) {
   const request = event.request;
   const path = request.uri;
   const last = path.slice(path.lastIndexOf("/") + 1);
-  if (path.startsWith("/assets/") || /\.|%2e/i.test(last)) {
+  // Files below /.well-known/ have fixed names, some without a dot (RFC 8615).
+  if (/^\/(assets|\.well-known)\//.test(path) || /\.|%2e/i.test(last)) {
     return request;
   }
   if (kind === "app") {

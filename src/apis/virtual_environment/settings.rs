@@ -31,8 +31,8 @@ pub struct VirtualEnvironmentSettings {
     /// Repositories that the chart of `app` may come from: URLs, each with everything below it, for
     /// example `https://charts.acme.io/team` or `oci://ghcr.io/acme`. Default: any `https://` or
     /// `oci://` repository on a public host. An app that runs keeps its chart.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = location::LONGEST_URL), regex(pattern = location::CHART_REPOSITORY)))]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "check::filled")]
+    #[schemars(length(min = 1, max = 64), inner(length(max = location::LONGEST_URL), regex(pattern = location::CHART_REPOSITORY)))]
     pub chart_repositories: Vec<String>,
     /// Cluster types by size, for claims without a type. Default: vcluster.
     pub type_by_size: TypeBySize,

@@ -38,6 +38,7 @@ pub(crate) struct Document {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct DeleteParams {
     /// The uid of the object: another object of the same name is not deleted.
     uid: Option<String>,

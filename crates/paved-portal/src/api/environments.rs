@@ -31,7 +31,7 @@ const PAGE: (usize, usize) = (100, 500);
 /// The filters of a list.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Which {
     /// A name of the kind, for example its plural, alone or with .group.
     kind: Option<String>,

@@ -88,6 +88,7 @@ pub(crate) struct Kinds {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Where {
     /// The namespace in which `mayCreate` is checked.
     namespace: Option<String>,

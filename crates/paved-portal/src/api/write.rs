@@ -33,7 +33,7 @@ const STALE: &str = "the object has been modified. Read its latest version, and 
 /// How an environment is written.
 #[derive(Clone, Copy, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct WriteParams {
     /// Only check whether the object would be accepted.
     #[serde(default)]
