@@ -6,8 +6,10 @@
 //! values that must not change, determines readiness, and prevents accidental removals.
 
 mod budget;
+mod clock;
 mod composite;
 mod deletion;
+mod excuse;
 mod health;
 mod lifecycle;
 mod limits;

@@ -7,6 +7,7 @@
 //! they ask the same table.
 
 mod details;
+mod names;
 mod reading;
 mod table;
 mod words;

@@ -1,7 +1,7 @@
 //! How long a resource may take. After its limit it has failed, with its provider's own words.
 //!
-//! An error is never a wait for longer than [`ERROR`]. Work that its provider reports as under way has a
-//! limit by kind. A resource that waits for such a resource has that one's limit.
+//! An error is never a wait for longer than [`ERROR`]. Work that its provider reports as under way
+//! has a limit by kind. A resource that waits for such a resource has that one's limit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,16 +10,18 @@ use crossplane::api_version;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::clock::between;
 use super::health::State;
 use super::references::References;
-use super::status::{ComposedResource, ResourceStatus};
+use super::scrub::cut;
+use super::status::ComposedResource;
 use super::{Composition, PowerState};
-use crate::diagnosis::{Cause, Code, Effect, find};
+use crate::diagnosis::{Cause, Code, find};
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
 /// The limit of an error, of a missing object, and of all kinds without a longer limit.
-const ERROR: Duration = Duration::from_mins(15);
+pub(super) const ERROR: Duration = Duration::from_mins(15);
 
 /// The limit of the creation and of the start of a machine.
 pub(super) const MACHINE: Duration = Duration::from_mins(30);
@@ -52,10 +54,10 @@ pub(super) const LIMITS: &[(&str, &str, Duration)] = &[
 ];
 
 /// The beginning of the message of a resource that its provider worked on until its limit.
-const NOT_READY: &str = "not ready within ";
+pub(super) const NOT_READY: &str = "not ready within ";
 
 /// The beginning of the message of a resource that waited until its limit.
-const WAITED: &str = "has waited for more than ";
+pub(super) const WAITED: &str = "has waited for more than ";
 
 /// The longest time that the creation of a resource of this kind may take.
 pub(super) fn limit_of_kind(object: &Object) -> Duration {
@@ -66,137 +68,110 @@ pub(super) fn limit_of_kind(object: &Object) -> Duration {
     row.map_or(ERROR, |(.., limit)| *limit)
 }
 
+/// The times of a resource that others may wait for.
+struct Times {
+    /// The begin of its present reason.
+    changed: Option<Timestamp>,
+    is_ready: bool,
+    /// Its own limit.
+    limit: Duration,
+}
+
 /// A time in minutes.
 fn minutes(time: Duration) -> u64 {
     time.as_secs() / 60
 }
 
-impl ResourceStatus {
-    /// The time of the last change of readiness or reason. `None` if this call changes one of them.
-    /// A resource that reached its limit keeps its time as long as it still works or still waits.
-    pub(super) fn last_change(&self, before: Option<&Self>) -> Option<String> {
-        let before =
-            before.filter(|before| before.ready == self.ready && !before.since.is_empty())?;
-        let message = before.message.as_deref().unwrap_or_default();
-        let continues = match self.reason.as_deref() {
-            Some("Waiting" | "NotAccepted") => message.starts_with(WAITED),
-            Some("Creating" | "Unavailable" | "Deleting") => message.starts_with(NOT_READY),
-            _ => false,
-        };
-        (before.reason == self.reason || continues).then(|| before.since.clone())
-    }
-}
-
 impl Composition<'_> {
-    /// A resource that a provider rejected for a missing object, or for a host that it cannot
-    /// reach, waits while a resource that it refers to is not ready. A name that the function chose
-    /// can be referred to before its resource exists.
-    pub(super) fn excuse(&self, resources: &mut [ComposedResource], references: &References) {
-        let finding = |resource: &ComposedResource| {
-            let is_error = resource.state == State::Failed && resource.status.cause.is_none();
-            let message = resource.status.message.as_deref().filter(|_| is_error)?;
-            Some(find(message, Some(self.api)))
-        };
-        let findings: BTreeMap<String, (Effect, Option<String>)> = resources
-            .iter()
-            .filter_map(|resource| {
-                let found = finding(resource)?;
-                let host = found.cause.param("host").map(str::to_owned);
-                let may_wait =
-                    matches!(found.effect, Effect::WaitsForSiblings | Effect::WaitsForHost);
-                may_wait.then(|| (resource.status.slot.clone(), (found.effect, host)))
-            })
-            .collect();
-        let unready: Vec<String> = resources
-            .iter()
-            .filter(|resource| !resource.status.ready)
-            .map(|resource| resource.status.slot.clone())
-            .collect();
-        // A resource does not explain a wait if it was itself rejected for a missing object, or if
-        // it refers to the waiting resource.
-        let is_excused = |slot: &str| {
-            let is_excuse = |other: &str| {
-                unready.iter().any(|one| one == other)
-                    && !findings.contains_key(other)
-                    && !references.has(other, slot)
-            };
-            references.of(slot).any(is_excuse)
-        };
-        for resource in resources {
-            let slot = resource.status.slot.as_str();
-            let Some((effect, host)) = findings.get(slot) else { continue };
-            let own = (*effect == Effect::WaitsForHost)
-                .then(|| self.own_host(host.as_deref(), slot))
-                .flatten();
-            if own.is_none() && !is_excused(slot) {
-                continue;
-            }
-            resource.state = State::Waiting;
-            resource.status.reason = Some(Reason::Waiting.to_string());
-            // Otherwise, the diagnosis names the resource that the message names.
-            resource.status.cause =
-                own.map(|host| Cause::new(Code::WaitsFor, [("for", host.as_str())]));
-        }
-    }
-
-    /// Names the resource that a waiting one waits for, if its message does not name it.
-    pub(super) fn name_awaited(resources: &mut [ComposedResource], references: &References) {
-        let unready: Vec<String> = resources
-            .iter()
-            .filter(|resource| !resource.status.ready)
-            .map(|resource| resource.status.slot.clone())
-            .collect();
-        for resource in resources.iter_mut().filter(|one| one.state == State::Waiting) {
-            let is_open =
-                |cause: &&mut Cause| cause.code == Code::WaitsFor && cause.params.is_empty();
-            let Some(cause) = resource.status.cause.as_mut().filter(is_open) else { continue };
-            let slot = resource.status.slot.as_str();
-            let mut awaited = references.of(slot).filter(|other| {
-                unready.iter().any(|one| one == other) && !references.has(other, slot)
-            });
-            if let Some(other) = awaited.next() {
-                *cause = Cause::new(Code::WaitsFor, [("slot", other)]);
-            }
-        }
-    }
-
     /// Fails the resources that have reached their limit. Returns the time until the next limit.
+    ///
+    /// The limit begins again with each change of the reason, and with each change of a resource
+    /// that this one refers to. The limit of the whole stretch never begins again.
     pub(super) fn limit(
         &self,
         resources: &mut [ComposedResource],
         references: &References,
     ) -> Option<Duration> {
-        let times: BTreeMap<String, (Option<Timestamp>, bool, Duration)> = resources
+        let times: BTreeMap<String, Times> = resources
             .iter()
-            .map(|resource| {
-                let since = resource.status.since.parse().ok();
-                let limit = self.own_limit(resource);
-                (resource.status.slot.clone(), (since, resource.status.ready, limit))
-            })
+            .map(|resource| (resource.status.slot.clone(), self.times(resource)))
             .collect();
+        let chains = self.chains(&times, references);
         let mut next: Option<Duration> = None;
-        for resource in resources.iter_mut().filter(|resource| self.is_limited(resource)) {
+        for resource in resources.iter_mut() {
+            let is_limited = self.is_limited(resource);
+            if !is_limited && resource.state != State::Failed {
+                continue;
+            }
             let slot = resource.status.slot.clone();
             // The engine delays a resource for others that it does not name.
             let is_delayed = self.waiting.contains_key(&slot) || resource.is_delayed;
-            let others = times.iter().filter(|(other, _)| {
-                **other != slot && (is_delayed || references.has(&slot, other))
-            });
-            let (mut began, _, mut limit) = times[&slot];
-            for (_, (since, ready, of_other)) in others {
-                began = began.max(*since);
-                limit = limit.max(if *ready { limit } else { *of_other });
+            let created = self.created(&slot);
+            let mut limit = times[&slot].limit;
+            let mut began = times[&slot].changed;
+            let mut longest = self.limit_of_slot(&slot);
+            for (other, time) in &times {
+                if *other == slot {
+                    continue;
+                }
+                let is_awaited = is_delayed || references.has(&slot, other);
+                if is_awaited {
+                    began = began.max(time.changed);
+                    limit = limit.max(if time.is_ready { limit } else { time.limit });
+                }
+                let is_recent = |changed| between(changed, self.now) < 2 * ERROR;
+                let is_recent = !time.is_ready || time.changed.is_some_and(is_recent);
+                if is_recent && (is_awaited || !self.exists(&slot)) {
+                    longest = longest.max(chains[other.as_str()]);
+                }
             }
-            let Some(began) = began else { continue };
-            let lasted = Duration::try_from(self.now.duration_since(began)).unwrap_or_default();
-            if lasted < limit {
-                let left = limit.saturating_sub(lasted);
+            let of_reason = is_limited.then_some((began, limit));
+            // Before its object exists, a resource may wait for all others.
+            let of_stretch = (resource.clock.begun().max(created), longest + ERROR);
+            for (began, limit) in of_reason.into_iter().chain([of_stretch]) {
+                let Some(began) = began else { continue };
+                let left = limit.saturating_sub(between(began, self.now));
+                if left.is_zero() {
+                    resource.time_out(limit);
+                    break;
+                }
                 next = Some(next.map_or(left, |next| next.min(left)));
-                continue;
             }
-            resource.time_out(limit);
         }
         next
+    }
+
+    fn times(&self, resource: &ComposedResource) -> Times {
+        Times {
+            changed: resource.clock.changed(),
+            is_ready: resource.status.ready,
+            limit: self.own_limit(resource),
+        }
+    }
+
+    /// For each slot, the limits of slow resources that work one after the other, up to the one in
+    /// the slot.
+    fn chains<'t>(
+        &self,
+        times: &'t BTreeMap<String, Times>,
+        references: &References,
+    ) -> BTreeMap<&'t str, Duration> {
+        let mut slots: Vec<&str> = times.keys().map(String::as_str).collect();
+        // A resource has more references than each of those that it refers to.
+        slots.sort_by_key(|slot| references.of(slot).count());
+        let mut chains = BTreeMap::new();
+        for slot in slots {
+            let own = Some(self.limit_of_slot(slot)).filter(|limit| *limit > ERROR);
+            let before = references.of(slot).filter(|other| !references.has(other, slot));
+            let longest = before.filter_map(|other| chains.get(other)).max().copied();
+            chains.insert(slot, own.unwrap_or_default() + longest.unwrap_or_default());
+        }
+        chains
+    }
+
+    /// The limit of the kind in a slot.
+    pub(super) fn limit_of_slot(&self, slot: &str) -> Duration {
+        self.desired.get(slot).map_or(ERROR, |desired| limit_of_kind(&desired.object))
     }
 
     /// Whether a resource has a limit: it is not in its expected state, and no person wants that.
@@ -212,12 +187,11 @@ impl Composition<'_> {
     /// The limit of a resource, without the resources that it refers to.
     fn own_limit(&self, resource: &ComposedResource) -> Duration {
         let slot = &resource.status.slot;
-        let Some(desired) = self.desired.get(slot) else { return ERROR };
         let observed = self.observed.get(slot);
         let is_deleting = resource.status.reason.as_deref() == Some("Deleting");
         let is_error = resource.state == State::Waiting && !is_deleting
             || observed.is_none_or(|observed| !is_reported(observed.seen()));
-        if is_error { ERROR } else { limit_of_kind(&desired.object) }
+        if is_error { ERROR } else { self.limit_of_slot(slot) }
     }
 }
 
@@ -232,6 +206,10 @@ fn is_reported(object: &Object) -> bool {
 impl ComposedResource {
     /// The resource has failed, because it reached its limit.
     fn time_out(&mut self, limit: Duration) {
+        self.timed_out = true;
+        if self.state == State::Failed {
+            return;
+        }
         let minutes = minutes(limit);
         let message =
             self.status.message.take().unwrap_or_else(|| "its provider says nothing".into());
@@ -241,7 +219,7 @@ impl ComposedResource {
             } else {
                 NOT_READY
             };
-        self.status.message = Some(format!("{begin}{minutes} minutes: {message}"));
+        self.status.message = Some(cut(&format!("{begin}{minutes} minutes: {message}")));
         let timed_out = Cause::new(Code::TimedOut, [("minutes", minutes.to_string().as_str())]);
         self.status.cause = Some(match self.status.cause.take() {
             Some(cause) if cause.code.is_waiting() => {
@@ -258,6 +236,5 @@ impl ComposedResource {
         });
         self.state = State::Failed;
         self.status.reason = Some(Reason::Failed.to_string());
-        self.timed_out = Some(limit);
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::clock::between;
 use super::health::State;
+use super::limits::{NOT_READY, WAITED};
 use super::scrub;
 use super::status::ComposedResource;
 use crate::reason::Reason;
@@ -52,11 +54,10 @@ impl Stalled {
             let message =
                 first.status.message.as_deref().unwrap_or("its provider reports no cause");
             let (slot, kind) = (&first.status.slot, &first.status.kind);
-            let message = match first.timed_out {
-                Some(_) => format!("{slot} ({kind}): {message}"),
-                None => {
-                    format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}")
-                }
+            let message = if [WAITED, NOT_READY].iter().any(|begin| message.starts_with(begin)) {
+                format!("{slot} ({kind}): {message}")
+            } else {
+                format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}")
             };
             return Some(Self {
                 status: true,
@@ -77,11 +78,10 @@ impl Stalled {
 
 /// The time until a failed resource stalls its environment.
 fn left(resource: &ComposedResource, now: Timestamp) -> Duration {
-    if resource.timed_out.is_some() {
+    if resource.timed_out {
         return Duration::ZERO;
     }
-    let since: Option<Timestamp> = resource.status.since.parse().ok();
-    let lasted = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+    let lasted = resource.clock.changed().map(|changed| between(changed, now));
     STALLED_AFTER.saturating_sub(lasted.unwrap_or_default())
 }
 

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::clock::Clock;
 use super::deletion::OnDeletion;
 use super::health::{Health, State};
 use super::references::References;
@@ -129,7 +130,7 @@ pub struct ResourceStatus {
     pub external_name: Option<String>,
     /// True if the resource is ready.
     pub ready: bool,
-    /// Time of the last change of readiness or reason (RFC 3339).
+    /// Time since which the resource is in its expected state, or is not (RFC 3339).
     pub since: String,
     /// Reason why the resource is not in its expected state: Creating, Waiting, Failed,
     /// Unavailable, Deleting, Paused or NotAccepted. NotAccepted means that the API server has not
@@ -166,10 +167,12 @@ pub(super) struct ComposedResource {
     pub status: ResourceStatus,
     pub state: State,
     pub counted: bool,
+    /// The times that its limits are measured from.
+    pub clock: Clock,
     /// Whether the engine delays it for an object that it does not name.
     pub is_delayed: bool,
-    /// Its limit, if it has reached the limit.
-    pub timed_out: Option<Duration>,
+    /// Whether it has reached a limit.
+    pub timed_out: bool,
 }
 
 impl Composition<'_> {
@@ -199,9 +202,12 @@ impl Composition<'_> {
         if let Some(references) = &references {
             Self::name_awaited(&mut resources, references);
         }
+        let is_edited = self.is_edited();
         for resource in &mut resources {
-            let since = resource.status.last_change(before.get(&resource.status.slot));
-            resource.status.since = since.unwrap_or_else(|| seconds(self.now));
+            let slot = &resource.status.slot;
+            let limit = self.limit_of_slot(slot);
+            let before = before.get(slot);
+            resource.clock = Clock::of(&resource.status, before, limit, self.now, is_edited);
             if let Some(cause) = self.unanswered(resource) {
                 resource.status.message = Some(format!(
                     "its provider has not answered for more than a minute. Check that the {} \
@@ -210,6 +216,7 @@ impl Composition<'_> {
                 ));
                 resource.status.cause = Some(cause);
             }
+            resource.write_clock();
         }
         let next = references.and_then(|references| self.limit(&mut resources, &references));
         (resources, next)
@@ -225,7 +232,8 @@ impl Composition<'_> {
         let family = group.strip_suffix(".upbound.io")?;
         let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
         let is_silent = conditions.is_none_or(Vec::is_empty) && resource.state == State::Creating;
-        let since: Timestamp = resource.status.since.parse().ok()?;
+        let since = resource.clock.changed()?;
+        let since = self.created(&resource.status.slot).map_or(since, |created| since.max(created));
         if !is_silent || self.now.duration_since(since) < UNANSWERED_AFTER {
             return None;
         }
@@ -292,7 +300,32 @@ impl Composition<'_> {
             cause: health.cause,
         };
         let is_delayed = health.state == State::Waiting && status.cause.is_some();
-        ComposedResource { status, state: health.state, counted, is_delayed, timed_out: None }
+        let clock = Clock::begin(self.now);
+        ComposedResource {
+            status,
+            state: health.state,
+            counted,
+            clock,
+            is_delayed,
+            timed_out: false,
+        }
+    }
+
+    /// The creation time of the object in a slot.
+    pub(super) fn created(&self, slot: &str) -> Option<Timestamp> {
+        let object = &self.observed.get(slot)?.object;
+        text(object, &["metadata", "creationTimestamp"])?.parse().ok()
+    }
+
+    /// Whether a person has changed the environment since the last call: its spec, or whether it is
+    /// stopped.
+    fn is_edited(&self) -> bool {
+        let before = |field| text(&self.xr.status, &[field]);
+        let hash = before("specHash").zip(self.xr.spec_hash.as_deref());
+        let was_stopped =
+            before("power").is_some_and(|power| ["Stopping", "Stopped"].contains(&power));
+        let is_stopped = matches!(self.power, Some(PowerState::Stopping | PowerState::Stopped));
+        hash.is_some_and(|(before, now)| before != now) || was_stopped != is_stopped
     }
 
     /// Kinds with as many missing objects as unseen slots. Crossplane set out to create these

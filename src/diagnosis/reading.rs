@@ -8,13 +8,15 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
+use super::names::without_names;
+
 /// A message, taken apart.
 pub(super) struct Reading<'m> {
     /// The message.
     pub message: &'m str,
     /// The message in lower case, with single spaces.
     pub lower: String,
-    /// The message in lower case, without addresses, ARNs and paths.
+    /// The message in lower case, without names, addresses, ARNs and paths.
     pub prose: String,
     /// The error codes in lower case: the words at the place of a code, and the other words in
     /// CamelCase or in CAPITALS_WITH_UNDERSCORES.
@@ -38,6 +40,8 @@ static PLACES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"googleapi: (?s:.*), ([a-z][A-Za-z]*)(?:\s*\[\])?[\s}\])]*$",
         // AWS SDK v1 and many others: `CODE: sentence`.
         r"\b([A-Z][A-Za-z0-9.]*):",
+        // PostgreSQL: `(SQLSTATE 42501)`.
+        r"\bSQLSTATE[:=]? ?([0-9A-Z]{5})\b",
         // OAuth: `"error":"invalid_grant"`, `oauth2: "invalid_grant"`.
         r#""((?:invalid|unauthorized|unsupported)_[a-z_]+)""#,
     ])
@@ -67,21 +71,6 @@ static STATUS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     ])
 });
 
-/// The parts of a message that are names and not prose.
-static NAMES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    patterns(&[
-        r#"(?i)\b[a-z][a-z0-9+.-]*://[^\s"'<>)]+"#,
-        r#"\barn:[^\s"',;)]+"#,
-        r"\baka\.ms/\S+",
-        // The text of the retries of AWS's SDK around an error.
-        r"exceeded maximum number of attempts, [0-9]+",
-        r"failed to get rate limit token, retry quota exceeded, [0-9]+ available, [0-9]+ requested",
-    ])
-});
-
-/// The path of a resource in a project of Google Cloud, without the project itself.
-static IN_PROJECT: LazyLock<Vec<Regex>> = LazyLock::new(|| patterns(&[r"projects/[^/\s]+/"]));
-
 /// The places of a host, with the host as their group. The first place that fits wins.
 static HOSTS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns(&[
@@ -100,25 +89,20 @@ static HOSTS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     ])
 });
 
-fn patterns(texts: &[&str]) -> Vec<Regex> {
+pub(super) fn patterns(texts: &[&str]) -> Vec<Regex> {
     texts.iter().filter_map(|text| Regex::new(text).ok()).collect()
 }
 
 impl<'m> Reading<'m> {
     /// Takes a message apart.
     pub fn new(message: &'m str) -> Self {
-        let without = |text: &str, parts: &[Regex], instead: &str| {
-            let replace =
-                |text: String, part: &Regex| part.replace_all(&text, instead).into_owned();
-            parts.iter().fold(text.to_owned(), replace)
-        };
-        let bare = without(message, &NAMES, " ");
+        let bare = without_names(message);
         let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let status = STATUS.iter().find_map(|place| place.captures(message)?.get(1));
         Self {
             message,
             lower: spaced(&message.to_lowercase()),
-            prose: spaced(&without(&bare, &IN_PROJECT, "resource/").to_lowercase()),
+            prose: spaced(&bare.to_lowercase()),
             codes: codes(&bare),
             status: status.and_then(|status| status.as_str().parse().ok()),
         }

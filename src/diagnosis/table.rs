@@ -95,10 +95,33 @@ static FIRST: &[Row] = &[
         "error calling include",
         "unable to build kubernetes objects from release manifest: error validating",
     ]),
-    // Kubernetes forbids it, but only until the namespace is gone.
+    // Kubernetes forbids it, but only until the namespace or the old object is gone.
     row(WaitsFor, Waits)
         .texts(&["because it is being terminated"])
         .param("for", "the deletion of its namespace"),
+    row(WaitsFor, Waits)
+        .texts(&["object is being deleted"])
+        .param("for", "the deletion of the old object"),
+    // Admission of pods: an object of the cluster is missing, which is not a right.
+    row(Unknown, WaitsForSiblings).texts(&[
+        "is forbidden: error looking up",
+        "is forbidden: no priorityclass",
+        "is forbidden: no api token found",
+        "is forbidden: pod rejected: runtimeclass",
+    ]),
+    // A field that may not change. Source: apimachinery, `pkg/util/validation/field/errors.go`.
+    row(Unknown, Fails).texts(&["is invalid: & : forbidden: "]),
+    // Files of the provider's own container.
+    row(Unknown, Fails).texts(&[
+        "mkdir / & permission denied",
+        "open / & permission denied",
+        "chmod / & permission denied",
+        "read-only file system",
+        "no space left on device",
+    ]),
+    // Helm gave up on the objects of a chart. Their state is not an operation of a cloud.
+    row(Unknown, Fails)
+        .texts(&["resource not ready, name:", "timed out waiting for the condition"]),
     // Crossplane's runtime for providers.
     row(CreationUnknown, Fails).texts(&["cannot determine creation result"]),
     // A release that an interrupted provider left. It never ends.
@@ -205,7 +228,8 @@ static TABLE: &[Row] = &[
             "insufficientipaddress*",
             "ip_space_exhausted*",
             "subnetisfull",
-            "maxspotinstancecountexceeded",
+            "max*count*exceeded",
+            "53300",
         ])
         .texts(&[
             "exceeded quota:",
@@ -230,12 +254,20 @@ static TABLE: &[Row] = &[
             "limit to be exceeded",
             "has reached the max",
             "has reached & limit",
+            "reached your & quota",
+            "reached your & limit",
+            "reached the & quota",
+            "reached the & limit",
+            "failed quota:",
+            "is forbidden: minimum ",
+            "too many connections",
+            "maximum allowed is",
         ]),
     row(ServiceNotEnabled, Fails)
         .codes(&[
             "accessnotconfigured",
             "service_disabled",
-            "missingsubscriptionregistration",
+            "missing*registration*",
             "optinrequired",
             "subscriptionrequired*",
             "subscriptionnotregistered",
@@ -286,6 +318,7 @@ static TABLE: &[Row] = &[
             "invalidsubscriptionid",
             "subscriptionnotfound",
             "requesttimetooskewed",
+            "28p01",
         ])
         .texts(&[
             "no ec2 imds role found",
@@ -314,7 +347,6 @@ static TABLE: &[Row] = &[
             "failed to refresh token",
             "invalid_grant",
             "cannot unmarshal credentials",
-            "cannot extract credentials",
             "must be logged in to the server",
             "run 'az login'",
             "run \"az login\"",
@@ -329,7 +361,11 @@ static TABLE: &[Row] = &[
             "duplicate",
             "*.duplicate",
             "*namenotavailable",
-            "hostnamealreadyexists",
+            "dnsrecordinuse",
+            "duplicate*name",
+            "42710",
+            "42p04",
+            "42p06",
         ])
         .texts(&[
             "already exists",
@@ -338,14 +374,19 @@ static TABLE: &[Row] = &[
             "name is not available",
             "name that is still in use",
             "cannot be imported into the current release",
-            "is already being used",
-            "is already taken",
-            "name is already in use",
-            "provided ip address is already allocated",
-            "provided port is already allocated",
+            "already being used",
+            "already used",
+            "already taken",
+            "already in use",
+            "already allocated",
+            "already assigned",
+            "already associated",
+            "already reserved",
+            "already scheduled for deletion",
+            "with the same name",
         ]),
     // PostgreSQL 16 and later: a role with CREATEROLE is not enough for each statement.
-    row(DatabaseAdministrator, Fails).texts(&[
+    row(DatabaseAdministrator, Fails).codes(&["42501"]).texts(&[
         "permission denied to create role",
         "permission denied to alter role",
         "permission denied to drop role",
@@ -464,7 +505,7 @@ static TABLE: &[Row] = &[
         "invalid chart reference",
         "manifest unknown",
         "failed to pull chart & not found",
-        "fetchreference & not found",
+        "failed to perform & on source & not found",
         "failed to pull chart & 404",
         "valid chart repository & 404",
         "failed to fetch & 404",
@@ -483,6 +524,12 @@ static TABLE: &[Row] = &[
             "resourcenotready*",
             "scopeoperationinprogress",
             "inprogress",
+            "invalidstate",
+            "priorrequestnotcomplete",
+            "*deletedrecently",
+            "*retryable*",
+            "aborted",
+            "57p03",
         ])
         .texts(&[
             "operation & in progress",
@@ -500,8 +547,24 @@ static TABLE: &[Row] = &[
             "currently being created",
             "currently being modified",
             "database system is starting up",
+            "database system is shutting down",
+            "database system is in recovery mode",
+            "database system is not yet accepting connections",
+            "is currently creating",
+            "is currently updating",
+            "is currently deleting",
+            "is currently being",
+            "please wait and try again",
+            "please wait for",
+            "please wait until",
+            "try again once it is done",
+            "not in an appropriate state",
+            "processing a prior request",
+            "still processing",
+            "there were concurrent",
         ])
         .param("for", "another operation of its provider"),
+    row(WaitsFor, Waits).texts(&["instance is not running", "cluster is not running"]),
     row(Unreachable, WaitsForHost).texts(&[
         "no such host",
         "connection refused",
@@ -523,7 +586,13 @@ static TABLE: &[Row] = &[
         "no endpoints available for service",
         "address is not allowed",
         "http: server gave http response to https client",
+        "\": tls: ",
+        "tls: first record",
+        "tls: handshake",
+        "remote error: tls: ",
         "tls: failed to verify certificate",
+        "proxyconnect tcp",
+        "stream error: stream id",
         "x509: certificate",
         "unexpected eof",
         "\": eof",
@@ -564,7 +633,24 @@ static TABLE: &[Row] = &[
         "ensure crds are installed first",
         "the server could not find the requested resource",
     ]),
-    row(CredentialsInvalid, Fails).texts(&["cannot get credentials", "retrieve credentials"]),
+    // Chains of credentials, of which no row explains the error better.
+    row(CredentialsInvalid, Fails).texts(&[
+        "cannot get credentials",
+        "cannot extract credentials",
+        "retrieve credentials",
+        "refresh cached credentials",
+        "error getting credentials",
+        "failed to get credentials",
+        "failed to obtain credentials",
+        "failed to load credentials",
+        "acquire a token",
+        "acquire token",
+        "generate access token",
+        "cannot fetch token",
+        "failed to obtain token",
+        "credential: ",
+        "credential authentication unavailable",
+    ]),
 ];
 
 /// General codes, for messages that no row explains better.

@@ -398,7 +398,12 @@ fn corpus_is_broad_and_names_its_sources() {
     let mut by_shape: BTreeMap<String, usize> = BTreeMap::new();
     for Sample { source, message, .. } in &rows {
         assert!(source.contains('#') || source.contains(" v"), "{source}");
-        let shape: String = message.split_whitespace().take(5).collect();
+        // An error code is the shape of a message, and the words around it are not.
+        let core = message.rsplit_once("api error ").map_or(*message, |(_, core)| core);
+        let core = core.rsplit_once(" failed: ").map_or(core, |(_, core)| core);
+        let core = core.trim_start_matches("failed to install release: ");
+        let core = core.trim_start_matches("failed to pull chart: ");
+        let shape: String = core.split_whitespace().take(5).collect();
         *by_shape.entry(shape).or_default() += 1;
     }
     let most = by_shape.into_iter().max_by_key(|(_, count)| *count).unwrap();
