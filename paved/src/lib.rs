@@ -55,6 +55,8 @@ mod show;
 #[cfg(feature = "cluster")]
 mod signals;
 #[cfg(feature = "cluster")]
+mod ssh;
+#[cfg(feature = "cluster")]
 mod status;
 mod stream;
 mod style;
@@ -94,6 +96,11 @@ pub struct Terminal<'a> {
     pub size: &'a dyn Fn() -> (usize, usize),
     /// Standard output for cursor movements. Nothing is stripped from it.
     pub controls: &'a mut dyn io::Write,
+}
+
+/// Whether the process is a pipeline's job, by the variable `CI`. A job never answers a question.
+pub fn is_job(ci: &str) -> bool {
+    !(ci.is_empty() || ci == "false")
 }
 
 /// Runs the program and returns its exit code, as in [`exit_codes`]. If the reader closes the pipe,
