@@ -137,9 +137,8 @@ impl Machine {
 
     /// Prints the missing parts of SSH over the network, and the next step.
     pub(super) fn print_missing(&self, console: &mut Console<'_>) -> Result<(), Failure> {
-        let notes = self.missing.iter();
-        notes.map(|note| writeln!(console.err, "note: {note}")).collect::<Result<(), _>>()?;
-        Ok(())
+        let mut notes = self.missing.iter();
+        Ok(notes.try_for_each(|note| writeln!(console.err, "note: {note}"))?)
     }
 
     /// The command that connects, for a remote command or a shell. `terminal` says whether the
@@ -275,7 +274,8 @@ pub(super) async fn reach(
     const ATTEMPT: Duration = Duration::from_secs(5);
     /// The wait after which a note appears.
     const SILENCE: Duration = Duration::from_secs(10);
-    const ADVICE: &str = "Check that spec.parameters.allowedCidrs has your address, or use --ssm";
+    const ADVICE: &str = "Check that spec.parameters.allowedCidrs has your address, or use --ssm, \
+                          which `paved ssh config` has too";
     let (begin, longest) = (Instant::now(), target.left());
     let title = target.environment.title();
     let mut is_noted = false;

@@ -72,6 +72,8 @@ pub(crate) enum SshCommand {
 }
 
 /// Flags of `paved ssh config`.
+// Each bool is a separate flag.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Args, Debug)]
 pub(crate) struct SshConfig {
     /// File to change [default: ~/.ssh/config].
