@@ -41,8 +41,8 @@ fn workspace_is_reached_by_its_name() {
     fs::write(&path, bytes()).unwrap();
     let mut ssh = world.command("ssh");
     ssh.args(world.flags(&server)).args(["ada.team.paved", "sha256sum"]);
-    let sum = Ran::of(ssh.stdin(fs::File::open(&path).unwrap()).output().unwrap());
-    let own = Ran::of(Command::new("sha256sum").arg(&path).output().unwrap());
+    let sum = Ran::of(&ssh.stdin(fs::File::open(&path).unwrap()).output().unwrap());
+    let own = Ran::of(&Command::new("sha256sum").arg(&path).output().unwrap());
     assert_eq!(sum.is(0, &[]).out.split(' ').next(), own.out.split(' ').next());
 }
 
@@ -60,7 +60,7 @@ fn files_are_copied_by_scp_sftp_and_rsync() {
         fs::remove_file(&back).unwrap();
     };
     let run = |command: &mut Command| {
-        Ran::of(command.output().unwrap()).is(0, &[]);
+        Ran::of(&command.output().unwrap()).is(0, &[]);
     };
     let scp = || {
         let mut scp = world.command("scp");
@@ -123,7 +123,7 @@ client.close()
             .arg(server.path("there"))
             .output()
             .unwrap();
-        Ran::of(ran).is(0, &["here\n"]);
+        Ran::of(&ran).is(0, &["here\n"]);
         assert_eq!(fs::metadata(server.path("there")).unwrap().len(), 1_000_000);
     }
 }

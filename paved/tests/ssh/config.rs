@@ -168,9 +168,9 @@ fn argument_that_is_no_name_reaches_no_program() {
         for command in [&["connect", "--stdio"][..], &["ssh", "known-hosts"]] {
             let args: Vec<&str> = command.iter().copied().chain([name]).collect();
             let told = world.paved(&args);
-            let word =
+            let hint =
                 if name.contains('%') { "Write '%h' into ProxyCommand" } else { "allowed: NAME" };
-            told.is(1, &["error: found ", word]);
+            told.is(1, &["error: found ", hint]);
             assert_eq!((told.err.lines().count(), told.out.as_str()), (1, ""), "{told:?}");
         }
     }

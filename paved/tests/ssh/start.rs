@@ -14,7 +14,7 @@ fn on_a_terminal(world: &World, line: &str, typed: &str) -> Ran {
     input.write_all(typed.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     drop(input);
-    Ran::of(output)
+    Ran::of(&output)
 }
 
 /// A command line of ssh without its standard error, which a script discards.

@@ -104,7 +104,7 @@ impl World {
     }
 
     pub fn paved(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command(env!("CARGO_BIN_EXE_paved")).args(args).output().unwrap())
+        Ran::of(&self.command(env!("CARGO_BIN_EXE_paved")).args(args).output().unwrap())
     }
 
     pub fn config_path(&self) -> PathBuf {
@@ -147,7 +147,7 @@ impl World {
 
     pub fn ssh(&self, server: &Sshd, args: &[&str]) -> Ran {
         let mut command = self.command("setsid");
-        Ran::of(command.arg("-w").arg("ssh").args(self.flags(server)).args(args).output().unwrap())
+        Ran::of(&command.arg("-w").arg("ssh").args(self.flags(server)).args(args).output().unwrap())
     }
 }
 
@@ -165,7 +165,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub fn of(output: Output) -> Self {
+    pub fn of(output: &Output) -> Self {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let code = output.status.code().unwrap_or(-1);
         Self { code, out: text(&output.stdout), err: text(&output.stderr) }
