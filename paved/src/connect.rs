@@ -8,7 +8,6 @@ mod endpoint;
 mod forward;
 mod kubeconfig;
 mod kubeconfig_entry;
-mod port_forward;
 mod shell;
 mod ssm_exit_code;
 mod stdio;
@@ -28,12 +27,11 @@ use serde_json::Value;
 use crate::ask::agrees;
 use crate::cli::{Access, Connect, Printed};
 use crate::failure::Failure;
-use crate::ssh::Host;
+use crate::ssh_host::Host;
 use crate::{Console, Stream};
 use crate::{lifecycle, wait};
 use connection_secret::ConnectionSecret;
 
-pub(crate) use port_forward::PortForward;
 pub(crate) use shell::quote;
 pub(crate) use workspace::{USER, instance_id};
 

@@ -45,6 +45,8 @@ mod online;
 mod outputs;
 mod platform;
 #[cfg(feature = "cluster")]
+mod port_forward;
+#[cfg(feature = "cluster")]
 pub mod portal;
 mod prepare;
 mod preview;
@@ -56,6 +58,8 @@ mod show;
 mod signals;
 #[cfg(feature = "cluster")]
 mod ssh;
+#[cfg(feature = "cluster")]
+mod ssh_host;
 #[cfg(feature = "cluster")]
 mod status;
 mod stream;

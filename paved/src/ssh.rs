@@ -3,7 +3,6 @@
 mod block;
 mod config;
 mod entry;
-mod host;
 mod known_hosts;
 
 use std::path::PathBuf;
@@ -11,8 +10,6 @@ use std::path::PathBuf;
 use crate::Console;
 use crate::cli::{Ssh, SshCommand};
 use crate::failure::Failure;
-
-pub(crate) use host::{Host, url_of_editor};
 
 /// Runs the command that the flags select.
 pub(crate) async fn run(args: &Ssh, console: &mut Console<'_>) -> Result<(), Failure> {

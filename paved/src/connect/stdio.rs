@@ -17,7 +17,7 @@ use super::workspace::{Machine, reach};
 use super::{Target, find_workspace, ready};
 use crate::cli::Connect;
 use crate::failure::Failure;
-use crate::ssh::Host;
+use crate::ssh_host::Host;
 use crate::{Console, Stream, is_job};
 
 /// Connects, and ends with the connection.

@@ -10,11 +10,12 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::shell::{become_it, quote, quoted};
-use super::{PortForward, Target, ssm_exit_code};
+use super::{Target, ssm_exit_code};
 use crate::Console;
 use crate::cli::{Connect, Printed};
 use crate::failure::Failure;
-use crate::ssh::url_of_editor;
+use crate::port_forward::PortForward;
+use crate::ssh_host::url_of_editor;
 
 /// The user on the machine. cloud-init creates it with the SSH keys of the claim.
 pub(crate) const USER: &str = "developer";

@@ -12,13 +12,14 @@ use paved_client::cluster::{Kinds, context};
 
 use super::block::Parts;
 use super::entry::{Commands, Workspace};
-use super::{folder, host};
+use super::folder;
 use crate::Console;
 use crate::cli::SshConfig;
 use crate::connect::USER;
 use crate::failure::Failure;
 use crate::list::Place;
 use crate::outputs::file::replace;
+use crate::ssh_host as host;
 use crate::style::harmless_name;
 
 /// The first OpenSSH with `KnownHostsCommand`. Earlier ones reject the whole file.

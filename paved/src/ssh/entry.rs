@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use paved_client::names::is_name;
 
-use super::host;
 use crate::cli::Access;
 use crate::connect::quote;
 use crate::failure::Failure;
+use crate::ssh_host as host;
 
 /// The programs and flags of our entries.
 pub(super) struct Commands {

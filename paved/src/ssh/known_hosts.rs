@@ -6,11 +6,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Host, folder, host};
+use super::folder;
 use crate::Console;
 use crate::cli::SshKnownHosts;
 use crate::connect::{find_workspace, instance_id};
 use crate::failure::Failure;
+use crate::ssh_host::{self as host, Host};
 
 /// The keys that an administrator of this machine has accepted for all users.
 const GLOBAL: &str = "/etc/ssh/ssh_known_hosts";

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::{Access, Patience};
-use crate::connect::PortForward;
+use crate::port_forward::PortForward;
 
 pub(super) const HELP: &str = "\
 The effect depends on the kind of the environment:

@@ -48,14 +48,14 @@ fn host(text: &str) -> Option<String> {
 
 impl PortForward {
     /// The option of ssh.
-    pub(super) fn option(&self) -> String {
+    pub(crate) fn option(&self) -> String {
         let Self { near, host, far } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         format!("127.0.0.1:{near}:{host}:{far}")
     }
 
     /// The document of Session Manager and its parameters.
-    pub(super) fn document(&self) -> (&'static str, String) {
+    pub(crate) fn document(&self) -> (&'static str, String) {
         let mut parameters = json!({
             "portNumber": [self.far.to_string()],
             "localPortNumber": [self.near.to_string()],

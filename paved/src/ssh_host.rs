@@ -60,7 +60,7 @@ impl Host {
 }
 
 /// The name of a workspace in every namespace.
-pub(super) fn whole(name: &str, namespace: &str) -> String {
+pub(crate) fn whole(name: &str, namespace: &str) -> String {
     format!("{name}.{namespace}{DOMAIN}")
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn url_of_editor(name: &str, namespace: &str, home: &str) -> String {
 
 /// The name of a workspace in the default namespace. A name with a dot has none, because it would
 /// name a namespace.
-pub(super) fn short(name: &str) -> Option<String> {
+pub(crate) fn short(name: &str) -> Option<String> {
     (!name.contains('.')).then(|| format!("{name}{DOMAIN}"))
 }
 
