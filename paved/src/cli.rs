@@ -15,7 +15,8 @@ pub(crate) use online::Demo;
 #[cfg(feature = "cluster")]
 pub(crate) use online::{
     Access, Apply, Connect, Controller, Delete, Doctor, Export, Extend, Keep, Kinds, List, Listing,
-    Online, Outputs, Patience, Portal, Publish, Sort, Start, Status, Stop, Wait,
+    Online, Outputs, Patience, Portal, Printed, Publish, Sort, Ssh, SshCommand, SshConfig,
+    SshKnownHosts, Start, Status, Stop, Wait,
 };
 
 /// Preview, apply and use self-service environments, which Crossplane creates from small claims.

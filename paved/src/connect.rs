@@ -10,6 +10,7 @@ mod kubeconfig;
 mod kubeconfig_entry;
 mod shell;
 mod ssm_exit_code;
+mod stdio;
 mod workspace;
 
 use std::io;
@@ -24,27 +25,54 @@ use paved_client::wait::Goal;
 use serde_json::Value;
 
 use crate::ask::agrees;
-use crate::cli::Connect;
+use crate::cli::{Access, Connect, Printed};
 use crate::failure::Failure;
+use crate::ssh_host::Host;
 use crate::{Console, Stream};
 use crate::{lifecycle, wait};
 use connection_secret::ConnectionSecret;
 
+pub(crate) use shell::quote;
+pub(crate) use workspace::{USER, instance_id};
+
 /// Connects to the environment that the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
-    let end = Instant::now() + args.patience.timeout;
+    if args.stdio {
+        return stdio::run(args, console).await;
+    }
+    let end = args.end();
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, &args.name).await?;
     let aim = aim(found.kind.name(), args)?;
     let object = ready(&cluster, found, args, console).await?;
-    let environment = Environment::from_object(&object);
-    let target = Target { cluster, object, environment, end };
+    let target = Target::new(cluster, object, end);
     match aim {
         ConnectionTarget::Machine => workspace::connect(&target, args, console).await,
         ConnectionTarget::Database => database::connect(&target, args, console).await,
         ConnectionTarget::Cluster => kubeconfig_entry::connect(&target, args, console).await,
     }
+}
+
+/// Finds the workspace that an SSH program names.
+pub(crate) async fn find_workspace(
+    access: &Access,
+    host: &Host,
+) -> Result<(Cluster, Found), Failure> {
+    let mut cluster = access.connect().await?;
+    if let Some(namespace) = &host.namespace {
+        if cluster.is_namespace_chosen && cluster.namespace != *namespace {
+            return Err(Failure::Usage(format!(
+                "the workspace is in namespace {namespace}, and --namespace is {}. Leave one of \
+                 them out",
+                cluster.namespace
+            )));
+        }
+        cluster.namespace.clone_from(namespace);
+    }
+    let kinds = Kinds::discover(&cluster).await?.with_target(ConnectionTarget::Machine);
+    let found = find(&cluster, &kinds, &host.name).await?;
+    Ok((cluster, found))
 }
 
 /// Waits until the environment is ready, and returns its object. Without a terminal, the progress
@@ -88,7 +116,14 @@ async fn ready(
 
 /// Asks whether a stopped environment may be started, unless a flag says so.
 fn allow_start(title: &str, args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
-    let unanswered = format!("{title} is stopped. Use --start to start it");
+    let unanswered = if args.stdio {
+        format!(
+            "{title} is stopped. Start it with `paved start`, or write its entry with `paved ssh \
+             config --start`"
+        )
+    } else {
+        format!("{title} is stopped. Use --start to start it")
+    };
     if args.start || agrees(&format!("{title} is stopped. Start it?"), &unanswered, console)? {
         return Ok(());
     }
@@ -106,14 +141,29 @@ fn aim(kind: &str, args: &Connect) -> Result<ConnectionTarget, Failure> {
             args.name
         )));
     };
-    let machines = args.ssm || args.unprepared || !args.command.is_empty();
-    let databases = args.database || args.export.is_some() || args.show_secrets;
+    let machines = args.ssm
+        || args.unprepared
+        || !args.command.is_empty()
+        || !args.forward.is_empty()
+        || args.print == Some(Printed::Vscode);
+    let databases = args.database
+        || args.export.is_some()
+        || args.show_secrets
+        || args.print == Some(Printed::Url);
     let clusters =
         args.into.is_some() || args.context_name.is_some() || args.replace || args.port.is_some();
     let aim = if databases && targets.contains(&Database) { Database } else { *usual };
     for (given, what, its) in [
-        (machines, "--ssm, --unprepared and COMMAND are for workspaces", Machine),
-        (databases, "--database, --export and --show-secrets are for databases", Database),
+        (
+            machines,
+            "--ssm, --unprepared, -L, --print=vscode and COMMAND are for workspaces",
+            Machine,
+        ),
+        (
+            databases,
+            "--database, --export, --print=url and --show-secrets are for databases",
+            Database,
+        ),
         (clusters, "--into, --context-name, --replace and --port are for clusters", Cluster),
     ] {
         if given && aim != its {
@@ -134,6 +184,11 @@ struct Target {
 }
 
 impl Target {
+    fn new(cluster: Cluster, object: DynamicObject, end: Instant) -> Self {
+        let environment = Environment::from_object(&object);
+        Self { cluster, object, environment, end }
+    }
+
     /// The remaining time of the limit.
     fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())

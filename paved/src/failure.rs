@@ -273,7 +273,9 @@ mod tests {
             lines.filter_map(|line| line.trim().split("  ").next()?.parse().ok()).collect()
         };
         assert_eq!(codes(&command), CODES.map(|(code, _)| code));
-        for command in command.get_subcommands().filter(|one| one.get_name() != "completions") {
+        let inner = command.get_subcommands().flat_map(clap::Command::get_subcommands);
+        let all = command.get_subcommands().chain(inner);
+        for command in all.filter(|one| one.get_name() != "completions") {
             let (name, codes) = (command.get_name(), codes(command));
             assert!(codes.starts_with(&[0, 1]) && codes.is_sorted(), "{name}: {codes:?}");
             assert!(

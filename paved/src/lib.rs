@@ -45,6 +45,8 @@ mod online;
 mod outputs;
 mod platform;
 #[cfg(feature = "cluster")]
+mod port_forward;
+#[cfg(feature = "cluster")]
 pub mod portal;
 mod prepare;
 mod preview;
@@ -54,6 +56,10 @@ mod publish;
 mod show;
 #[cfg(feature = "cluster")]
 mod signals;
+#[cfg(feature = "cluster")]
+mod ssh;
+#[cfg(feature = "cluster")]
+mod ssh_host;
 #[cfg(feature = "cluster")]
 mod status;
 mod stream;
@@ -94,6 +100,11 @@ pub struct Terminal<'a> {
     pub size: &'a dyn Fn() -> (usize, usize),
     /// Standard output for cursor movements. Nothing is stripped from it.
     pub controls: &'a mut dyn io::Write,
+}
+
+/// Whether the process is a pipeline's job, by the variable `CI`. A job never answers a question.
+pub fn is_job(ci: &str) -> bool {
+    !(ci.is_empty() || ci == "false")
 }
 
 /// Runs the program and returns its exit code, as in [`exit_codes`]. If the reader closes the pipe,

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 
-use paved::{Console, Stream, Terminal};
+use paved::{Console, Stream, Terminal, is_job};
 
 fn main() -> ExitCode {
     let size = || {
@@ -40,11 +40,6 @@ fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::R
         read(&mut line)?;
     }
     Ok(line)
-}
-
-/// Whether the process is a pipeline's job, by `CI`.
-fn is_job(ci: &str) -> bool {
-    !(ci.is_empty() || ci == "false")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io;
 use crate::cli::{self, Cli, Command, Online};
 use crate::failure::Failure;
 use crate::{
-    Console, apply, connect, delete, doctor, kinds, lifecycle, list, publish, signals, status,
+    Console, apply, connect, delete, doctor, kinds, lifecycle, list, publish, signals, ssh, status,
     style, wait,
 };
 
@@ -67,6 +67,9 @@ fn on_a_cluster(command: Online, console: &mut Console<'_>) -> Result<(), Failur
                     .await
             }
             Online::Connect(args) => connect::run(&args, console).await,
+            Online::Ssh(args) => {
+                signals::unless_asked(Box::pin(ssh::run(&args, console)), "").await
+            }
             Online::Publish(args) => publish::run(&args, console).await,
             Online::Doctor(args) => {
                 signals::unless_asked(Box::pin(doctor::run(&args, console)), "").await

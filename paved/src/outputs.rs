@@ -1,7 +1,7 @@
 //! Outputs for the next step of a pipeline: the status fields of ready environments, in files that
 //! pipelines read. A status has no secrets.
 
-mod file;
+pub(crate) mod file;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

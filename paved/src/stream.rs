@@ -364,11 +364,15 @@ mod tests {
 
     /// Lines that use the streams of the process, or print verbatim: the file, and a piece of the
     /// line.
-    const OWNERS: [(&str, &str); 8] = [
+    const OWNERS: [(&str, &str); 11] = [
         // Checks whether a user can answer.
         ("crates/paved-client/src/cluster.rs", "stderr().is_terminal()"),
         // The output of a remote command, as ssh passes it on.
         ("paved/src/connect/ssm_exit_code.rs", "let mut out = io::stdout();"),
+        // The bytes of an SSH program, and the terminal in their place.
+        ("paved/src/connect/stdio.rs", "let output = io::stdout().as_fd()"),
+        ("paved/src/connect/stdio.rs", "open(\"/dev/tty\")"),
+        ("paved/src/connect/stdio.rs", "dup2_stdout(io::stderr())"),
         // Numbers only.
         ("paved/src/publish/progress.rs", "ProgressDrawTarget::stdout()"),
         ("paved/src/lib.rs", "message.use_stderr()"),

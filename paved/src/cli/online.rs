@@ -9,19 +9,21 @@ mod help;
 mod lifecycle;
 mod portal;
 mod publish;
+mod ssh;
 
 use clap::Subcommand;
 
 pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Kinds, List, Listing, Outputs, Patience, Sort, Status, Wait,
 };
-pub(crate) use connect::{Connect, Export};
+pub(crate) use connect::{Connect, Export, Printed};
 pub(crate) use controller::Controller;
 #[cfg(feature = "demo")]
 pub(crate) use demo::Demo;
 pub(crate) use lifecycle::{Extend, Keep, Start, Stop};
 pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
+pub(crate) use ssh::{Ssh, SshCommand, SshConfig, SshKnownHosts};
 
 /// The commands that need a cluster.
 #[derive(Debug, Subcommand)]
@@ -56,6 +58,9 @@ pub(crate) enum Online {
     /// Open an environment: a shell on its machine, its cluster or its database.
     #[command(after_help = connect::HELP)]
     Connect(Connect),
+    /// Write the entries of workspaces for OpenSSH: ssh, scp, rsync and VS Code.
+    #[command(after_help = ssh::HELP)]
+    Ssh(Ssh),
     /// Upload the changed files of a site's build to its environment, pages last.
     #[command(after_help = publish::HELP)]
     Publish(Publish),

@@ -6,7 +6,7 @@ use super::Target;
 use super::connection_secret::ConnectionSecret;
 use super::shell::{quote, quoted};
 use crate::Console;
-use crate::cli::{Connect, Export};
+use crate::cli::{Connect, Export, Printed};
 use crate::failure::Failure;
 use crate::stream::has_command;
 use crate::style::{BOLD, DIM};
@@ -20,8 +20,10 @@ struct Way {
     name: String,
 }
 
-/// Prints the command or the variables. The password appears only on an interactive terminal or at
-/// the caller's request.
+/// The text in place of a password. No character of it needs an escape in a URL.
+const MASK: &str = "****";
+
+/// Prints the command or the variables. The password appears only at the caller's request.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -53,15 +55,20 @@ pub(super) async fn connect(
         return Ok(());
     }
     let command = quoted(&way.command());
-    if args.print {
-        writeln!(console.out, "{command}")?;
+    let shown = if args.show_secrets { escaped(&way.password) } else { MASK.to_owned() };
+    let url = way.url(&shown);
+    if let Some(printed) = args.print {
+        let line = if printed == Printed::Url { url } else { command };
+        writeln!(console.out, "{line}")?;
         return Ok(());
     }
     writeln!(console.out, "{BOLD}{}{BOLD:#}", target.environment.title())?;
-    if args.show_secrets || (console.terminal.is_some() && console.answer.is_some()) {
+    if args.show_secrets {
         writeln!(console.out, "PGPASSWORD={} {command}", quote(&way.password))?;
+        writeln!(console.out, "{url}")?;
     } else {
         writeln!(console.out, "{command}")?;
+        writeln!(console.out, "{url}")?;
         writeln!(console.out, "use --export or --show-secrets to print the password")?;
     }
     writeln!(
@@ -108,13 +115,6 @@ impl Way {
     /// The variables of libpq, and one URL for other programs.
     fn variables(&self) -> [(&'static str, String); 7] {
         let Self { host, port, user, password, name } = self;
-        let in_url = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let url = format!(
-            "postgresql://{}:{}@{in_url}:{port}/{}?sslmode=require",
-            escaped(user),
-            escaped(password),
-            escaped(name)
-        );
         [
             ("PGHOST", host.clone()),
             ("PGPORT", port.clone()),
@@ -122,8 +122,19 @@ impl Way {
             ("PGPASSWORD", password.clone()),
             ("PGDATABASE", name.clone()),
             ("PGSSLMODE", "require".to_owned()),
-            ("DATABASE_URL", url),
+            ("DATABASE_URL", self.url(&escaped(password))),
         ]
+    }
+
+    /// The URL with a password, which is already escaped.
+    fn url(&self, password: &str) -> String {
+        let Self { host, port, user, name, .. } = self;
+        let in_url = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        format!(
+            "postgresql://{}:{password}@{in_url}:{port}/{}?sslmode=require",
+            escaped(user),
+            escaped(name)
+        )
     }
 }
 

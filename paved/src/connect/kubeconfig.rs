@@ -57,6 +57,18 @@ pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Fai
     change(path, |before| Ok(without(before, name, entry)))
 }
 
+/// Whether the file has the context of this name for the environment with this uid.
+pub(super) fn has(path: &Path, name: &str, uid: &str) -> Result<bool, Failure> {
+    let wrong = |why: String| {
+        Failure::Usage(format!("could not read kubeconfig {}: {why}", path.display()))
+    };
+    match fs::read_to_string(path) {
+        Ok(text) => parsed(&text).map(|all| is_ours(&all, name, uid)).map_err(wrong),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
 /// Replaces the file's content under kubectl's lock, unless `change` returns `None`. Returns
 /// whether the file was written.
 fn change(

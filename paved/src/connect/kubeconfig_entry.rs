@@ -1,5 +1,7 @@
 //! A cluster: an entry in the kubeconfig that works from this machine.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
 use super::kubeconfig::{self, Entry};
@@ -31,13 +33,21 @@ pub(super) async fn connect(
         line.extend(["--kubeconfig".to_owned(), path.display().to_string()]);
     }
     line.extend(["--context".to_owned(), name.clone()]);
-    let line = quoted(&line);
-    if args.print {
-        writeln!(console.out, "{line}")?;
+    let line = format!("{} get pods -A", quoted(&line));
+    if args.print.is_some() {
+        // The context may be missing, and for a forwarded cluster it is, unless the forwarding runs.
+        let connect = quoted(&command(target, args));
+        if kubeconfig::has(&path, &name, &environment.uid)? {
+            writeln!(console.out, "{line}")?;
+        } else if inside(target)?.is_some() {
+            writeln!(console.out, "{connect}")?;
+        } else {
+            writeln!(console.out, "{connect} && {line}")?;
+        }
         return Ok(());
     }
-    let (mut entry, inside) = entry(target).await?;
-    let forwarded = match inside.filter(|_| !target.cluster.is_around()) {
+    let mut entry = entry(target).await?;
+    let forwarded = match inside(target)? {
         Some(place) => Some(forward::open(target, &place, args.port).await?),
         None => None,
     };
@@ -51,7 +61,7 @@ pub(super) async fn connect(
         environment.title(),
         path.display()
     )?;
-    writeln!(console.out, "  {line} get pods -A")?;
+    writeln!(console.out, "  {line}")?;
     if let Some(needed) = cloud_cluster::needed(kind(target)) {
         writeln!(console.err, "note: {needed}")?;
     }
@@ -70,8 +80,40 @@ pub(super) async fn connect(
     served
 }
 
-/// The kubeconfig entry. Also the address inside the platform's cluster, if it is the only address.
-async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failure> {
+/// The command that writes the entry, with the caller's flags.
+fn command(target: &Target, args: &Connect) -> Vec<String> {
+    let access = &args.access;
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let mut words = vec!["paved".to_owned(), "connect".to_owned(), args.name.clone()];
+    for (flag, value) in [
+        ("--kubeconfig", path(&access.kubeconfig)),
+        ("--context", access.context.clone()),
+        ("--namespace", Some(target.environment.namespace.clone())),
+        ("--as", access.impersonate.clone()),
+        ("--into", path(&args.into)),
+        ("--context-name", args.context_name.clone()),
+        ("--port", args.port.map(|port| port.to_string())),
+    ] {
+        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    words.extend(args.replace.then(|| "--replace".to_owned()));
+    words
+}
+
+/// The address inside the platform's cluster, if users have no other one and are outside.
+fn inside(target: &Target) -> Result<Option<forward::Place>, Failure> {
+    if kind(target) != "vcluster" || target.cluster.is_around() {
+        return Ok(None);
+    }
+    let place = target.field("url").and_then(forward::Place::from_url);
+    let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
+    let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());
+    let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;
+    Ok(endpoint.contains(&place.host()).then_some(place))
+}
+
+/// The kubeconfig entry.
+async fn entry(target: &Target) -> Result<Entry, Failure> {
     let details = target.details().await?;
     let mut entry = read(details.get(&["kubeconfig"])?).ok_or_else(|| Failure::Provisioning {
         what: target.environment.title(),
@@ -86,14 +128,14 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
     if let Some(user) = user {
         entry.cluster = cloud_cluster::cluster(target, kind(target), &entry.cluster)?;
         entry.user = user;
-        return Ok((entry, None));
+        return Ok(entry);
     }
     let place = target.field("url").and_then(forward::Place::from_url);
     let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
     let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());
     let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;
     if endpoint.contains(&place.host()) {
-        return Ok((entry, Some(place)));
+        return Ok(entry);
     }
     if endpoint::plain(endpoint).is_none() {
         return Err(target.missing("valid endpoint"));
@@ -101,7 +143,7 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
     // The certificate names the inside address, regardless of the load balancer's name.
     entry.cluster["server"] = endpoint.into();
     entry.cluster["tls-server-name"] = place.host().into();
-    Ok((entry, None))
+    Ok(entry)
 }
 
 /// The type of the cluster: `gke`, `eks`, `aks` or `vcluster`.

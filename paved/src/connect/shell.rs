@@ -15,7 +15,7 @@ pub(super) fn quoted(words: &[String]) -> String {
 }
 
 /// Quotes a word for POSIX shells, without characters that control a terminal.
-pub(super) fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

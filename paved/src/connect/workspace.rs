@@ -3,67 +3,75 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use paved_client::environment::spell;
+use kube::api::DynamicObject;
+use paved_client::environment::{Environment, spell};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::shell::{become_it, quote, quoted};
 use super::{Target, ssm_exit_code};
 use crate::Console;
-use crate::cli::Connect;
+use crate::cli::{Connect, Printed};
 use crate::failure::Failure;
+use crate::port_forward::PortForward;
+use crate::ssh_host::url_of_editor;
 
 /// The user on the machine. cloud-init creates it with the SSH keys of the claim.
-const USER: &str = "developer";
+pub(crate) const USER: &str = "developer";
 
 /// The folder of cloud-init's result: the file `ready` after the installation, or `failed` with the
 /// reason.
 const STATE: &str = "/var/lib/paved";
 
-/// Connects by ssh or by SSM. The function made this choice in the status, because it knows keys,
-/// networks and addresses.
+/// Connects by ssh or by SSM.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let line = target.field("connection").ok_or_else(|| target.missing("connection"))?;
-    let id = target.field("instanceId").or_else(|| target.part("instance"));
-    let id = id.ok_or_else(|| target.missing("instanceId"))?;
-    let v6 = target.field("ipv6Address").filter(|address| line.ends_with(&format!("@{address}")));
-    let address = v6.or_else(|| target.field("publicIp"));
-    let address = address.filter(|_| line.starts_with("ssh ") && !args.ssm);
-    let region = target.spec("parameters/region").unwrap_or("us-east-1");
-    if address.is_some_and(|address| address.parse::<IpAddr>().is_err()) {
-        return Err(target.missing("valid publicIp"));
-    }
-    let is_word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if !is_word(id) || !is_word(region) {
-        return Err(target.missing("valid instanceId and region"));
-    }
-    let way = match address {
-        Some(address) => Way::Ssh { id, address },
-        None => Way::Ssm { id, region },
-    };
+    let machine = Machine::of(target, args.ssm)?;
     // A shell needs a terminal. Without a terminal, ssh would warn about `-t`.
     let terminal = console.terminal.is_some() && console.answer.is_some();
-    if args.print {
+    let words = match &args.forward[..] {
+        [] => None,
+        forwards => Some(machine.forward(forwards)?),
+    };
+    if let Some(printed) = args.print {
         let bare = (!args.command.is_empty()).then(|| quoted(&args.command));
-        writeln!(console.out, "{}", quoted(&way.command(bare.as_deref(), terminal)))?;
-        return Ok(());
+        let line = match printed {
+            Printed::Vscode => {
+                let environment = &target.environment;
+                let home = format!("/home/{USER}");
+                url_of_editor(&environment.name, &environment.namespace, &home)
+            }
+            _ => quoted(&words.unwrap_or_else(|| machine.command(bare.as_deref(), terminal))),
+        };
+        writeln!(console.out, "{line}")?;
+        if printed == Printed::Vscode {
+            let note = "the link works after `paved ssh config` in the current context";
+            writeln!(console.err, "note: {note}")?;
+        }
+        return machine.print_missing(console);
     }
+    machine.print_missing(console)?;
     // With --unprepared, a user may connect in another way, for example through a ProxyJump.
-    if let Some(address) = address.filter(|_| !args.unprepared) {
-        reach(target, address, target.left()).await?;
+    if let Some(address) = machine.address().filter(|_| !args.unprepared) {
+        reach(target, address, console).await?;
     }
     let title = target.environment.title();
+    if let Some(words) = words {
+        writeln!(console.err, "{title}: {}", quoted(&words))?;
+        writeln!(console.err, "forwarding; press Ctrl-C to stop")?;
+        return Err(become_it(&words, machine.hint(), console));
+    }
     let remote = remote(args, target.left());
-    writeln!(console.err, "{title}: {}", quoted(&way.command(None, terminal)))?;
-    if let (Way::Ssm { .. }, Some(script), false) = (&way, &remote, args.command.is_empty()) {
+    writeln!(console.err, "{title}: {}", quoted(&machine.command(None, terminal)))?;
+    if let (None, Some(script), false) = (machine.address(), &remote, args.command.is_empty()) {
         if !terminal {
             let mark = ssm_exit_code::mark();
-            let words = way.command(Some(&ssm_exit_code::marked(script, &mark)), terminal);
-            return Err(ssm_exit_code::run(&words, way.hint(), &mark, &title, console).await);
+            let words = machine.command(Some(&ssm_exit_code::marked(script, &mark)), terminal);
+            return Err(ssm_exit_code::run(&words, machine.hint(), &mark, &title, console).await);
         }
         writeln!(
             console.err,
@@ -71,61 +79,162 @@ pub(super) async fn connect(
              command"
         )?;
     }
-    Err(become_it(&way.command(remote.as_deref(), terminal), way.hint(), console))
+    Err(become_it(&machine.command(remote.as_deref(), terminal), machine.hint(), console))
 }
 
-/// The connection to a machine.
-enum Way<'t> {
-    Ssh { id: &'t str, address: &'t str },
-    Ssm { id: &'t str, region: &'t str },
+/// The ID of a workspace's instance, if its status has a valid one.
+pub(crate) fn instance_id(object: &DynamicObject) -> Option<String> {
+    let environment = Environment::from_object(object);
+    let id = environment.fields.get("instanceId").and_then(Value::as_str);
+    let of_slot = || {
+        let part = environment.parts.iter().find(|part| part.slot == "instance")?;
+        part.external_name.as_deref()
+    };
+    id.or_else(of_slot).filter(|id| is_word(id)).map(str::to_owned)
 }
 
-impl Way<'_> {
+/// Whether a text is safe as an argument of ssh and aws.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
+/// A machine and the way to it.
+pub(super) struct Machine {
+    id: String,
+    region: String,
+    /// The address for SSH. `None` for Session Manager.
+    address: Option<IpAddr>,
+    /// The missing parts of SSH over the network.
+    missing: Vec<String>,
+}
+
+impl Machine {
+    /// The machine of a workspace. The function made the choice between SSH and SSM in the status,
+    /// because it knows keys, networks and addresses.
+    pub(super) fn of(target: &Target, is_ssm: bool) -> Result<Self, Failure> {
+        let line = target.field("connection").ok_or_else(|| target.missing("connection"))?;
+        let has_id = target.field("instanceId").or_else(|| target.part("instance")).is_some();
+        let id = instance_id(&target.object);
+        let region = target.spec("parameters/region").unwrap_or("us-east-1");
+        let v6 =
+            target.field("ipv6Address").filter(|address| line.ends_with(&format!("@{address}")));
+        let address = v6.or_else(|| target.field("publicIp"));
+        let address = address.filter(|_| line.starts_with("ssh ") && !is_ssm);
+        let address = address
+            .map(|address| address.parse().map_err(|_| target.missing("valid publicIp")))
+            .transpose()?;
+        let Some(id) = id.filter(|_| is_word(region)) else {
+            let what = if has_id { "valid instanceId and region" } else { "instanceId" };
+            return Err(target.missing(what));
+        };
+        let missing = if line.starts_with("ssh ") { Vec::new() } else { missing(target) };
+        Ok(Self { id, region: region.to_owned(), address, missing })
+    }
+
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// Prints the missing parts of SSH over the network, and the next step.
+    pub(super) fn print_missing(&self, console: &mut Console<'_>) -> Result<(), Failure> {
+        let mut notes = self.missing.iter();
+        Ok(notes.try_for_each(|note| writeln!(console.err, "note: {note}"))?)
+    }
+
     /// The command that connects, for a remote command or a shell. `terminal` says whether the
     /// caller has a terminal.
     fn command(&self, remote: Option<&str>, terminal: bool) -> Vec<String> {
-        match self {
-            // ssh stores the machine's key under the instance ID. Addresses are reassigned to other
-            // machines, and IDs are not.
-            Self::Ssh { id, address } => {
-                let login = format!("{USER}@{address}");
-                let mut words =
-                    vec!["ssh".to_owned(), "-o".to_owned(), format!("HostKeyAlias={id}")];
-                words.extend(remote.filter(|_| terminal).map(|_| "-t".to_owned()));
-                words.push(login);
-                words.extend(remote.map(str::to_owned));
-                words
-            }
-            Self::Ssm { id, region } => {
-                let mut words: Vec<String> =
-                    ["aws", "ssm", "start-session", "--target", id, "--region", region]
-                        .map(str::to_owned)
-                        .into();
-                if let Some(remote) = remote {
-                    // Not `sudo -i`, because it passes the words to another shell, which would
-                    // expand them first.
-                    let script = quote(&format!("cd; {remote}"));
-                    let as_user = format!("sudo -Hu {USER} env SHELL=/bin/bash sh -lc {script}");
-                    let parameters = serde_json::json!({"command": [as_user]}).to_string();
-                    let document = "AWS-StartInteractiveCommand".to_owned();
-                    words.extend([
-                        "--document-name".to_owned(),
-                        document,
-                        "--parameters".to_owned(),
-                        parameters,
-                    ]);
-                }
-                words
-            }
-        }
+        let Some(address) = self.address else { return self.ssm(remote) };
+        let mut words = self.ssh();
+        words.extend(remote.filter(|_| terminal).map(|_| "-t".to_owned()));
+        words.push(format!("{USER}@{address}"));
+        words.extend(remote.map(str::to_owned));
+        words
     }
 
-    fn hint(&self) -> &'static str {
-        match self {
-            Self::Ssh { .. } => "install the OpenSSH client",
-            Self::Ssm { .. } => "install the AWS CLI and its Session Manager plugin",
+    /// The begin of a command of ssh. ssh stores the machine's key under the instance ID. Addresses
+    /// are reassigned to other machines, and IDs are not.
+    fn ssh(&self) -> Vec<String> {
+        vec!["ssh".to_owned(), "-o".to_owned(), format!("HostKeyAlias={}", self.id)]
+    }
+
+    /// The command of Session Manager.
+    fn ssm(&self, remote: Option<&str>) -> Vec<String> {
+        let Some(remote) = remote else { return self.document(None) };
+        // Not `sudo -i`, because it passes the words to another shell, which would expand them
+        // first.
+        let script = quote(&format!("cd; {remote}"));
+        let as_user = format!("sudo -Hu {USER} env SHELL=/bin/bash sh -lc {script}");
+        let parameters = serde_json::json!({"command": [as_user]}).to_string();
+        self.document(Some(("AWS-StartInteractiveCommand", parameters)))
+    }
+
+    /// A session of Session Manager that carries SSH.
+    pub(super) fn session(&self) -> Vec<String> {
+        self.document(Some(("AWS-StartSSHSession", "portNumber=22".to_owned())))
+    }
+
+    /// The command that forwards ports, without a shell.
+    fn forward(&self, forwards: &[PortForward]) -> Result<Vec<String>, Failure> {
+        let Some(address) = self.address else {
+            let [forward] = forwards else {
+                return Err(Failure::Usage(format!(
+                    "found {} flags -L; allowed: 1, because Session Manager forwards one port in a \
+                     session. Run `paved connect` for each port",
+                    forwards.len()
+                )));
+            };
+            return Ok(self.document(Some(forward.document())));
+        };
+        let mut words = self.ssh();
+        words.extend(["-N", "-o", "ExitOnForwardFailure=yes"].map(str::to_owned));
+        words.extend(forwards.iter().flat_map(|one| ["-L".to_owned(), one.option()]));
+        words.push(format!("{USER}@{address}"));
+        Ok(words)
+    }
+
+    fn document(&self, document: Option<(&str, String)>) -> Vec<String> {
+        let mut words: Vec<String> =
+            ["aws", "ssm", "start-session", "--target", &self.id, "--region", &self.region]
+                .map(str::to_owned)
+                .into();
+        if let Some((name, parameters)) = document {
+            words.extend(["--document-name", name, "--parameters", &parameters].map(str::to_owned));
+        }
+        words
+    }
+
+    pub(super) fn hint(&self) -> &'static str {
+        match self.address {
+            Some(_) => "install the OpenSSH client",
+            None => "install the AWS CLI and its Session Manager plugin",
         }
     }
+}
+
+/// The missing parts of SSH over the network: a key, a network, or both.
+fn missing(target: &Target) -> Vec<String> {
+    let keys = target.object.data.pointer("/spec/parameters/sshPublicKeys");
+    let has_key = keys.and_then(Value::as_array).is_some_and(|keys| !keys.is_empty());
+    let rule = |slot: &str| slot.strip_prefix("ssh-").is_some_and(|cidr| cidr.contains('/'));
+    let has_network = target.environment.parts.iter().any(|part| rule(&part.slot));
+    let mut missing = Vec::new();
+    if !has_key {
+        missing.push(
+            "spec.parameters.sshPublicKeys has no key, so SSH accepts no login. Create workspaces \
+             with a key: paved init gpu-workspace NAME --ssh-key ~/.ssh/id_ed25519.pub"
+                .to_owned(),
+        );
+    }
+    if !has_network {
+        missing.push(
+            "no network may connect by SSH, so Session Manager is used. Add your address to \
+             spec.parameters.allowedCidrs for a direct connection"
+                .to_owned(),
+        );
+    }
+    missing
 }
 
 /// The remote command: a shell or the caller's command. It waits for cloud-init unless --unprepared
@@ -156,25 +265,40 @@ fn prepared(state: &str, longest: Duration, command: Option<&str>) -> String {
     )
 }
 
-/// Waits until port 22 accepts connections. A new machine runs for a while before it accepts a
-/// login.
-async fn reach(target: &Target, address: &str, longest: Duration) -> Result<(), Failure> {
+/// Waits until port 22 accepts connections, and returns the first one. A new machine runs for a
+/// while before it accepts a login.
+pub(super) async fn reach(
+    target: &Target,
+    address: IpAddr,
+    console: &mut Console<'_>,
+) -> Result<TcpStream, Failure> {
     const ATTEMPT: Duration = Duration::from_secs(5);
-    let begin = Instant::now();
+    /// The wait after which a note appears.
+    const SILENCE: Duration = Duration::from_secs(10);
+    const ADVICE: &str = "Check that spec.parameters.allowedCidrs has your address, or use --ssm, \
+                          which `paved ssh config` has too";
+    let (begin, longest) = (Instant::now(), target.left());
+    let title = target.environment.title();
+    let mut is_noted = false;
     loop {
         let failed = match timeout(ATTEMPT, TcpStream::connect((address, 22))).await {
-            Ok(Ok(_)) => return Ok(()),
+            Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer".to_owned(),
         };
         if begin.elapsed() >= longest {
             return Err(Failure::TimedOut(format!(
-                "{}: {address} port 22 did not respond within {}: {failed}. Check that \
-                 spec.parameters.allowedCidrs has your address, or use --ssm. With --unprepared, \
-                 paved does not wait",
-                target.environment.title(),
+                "{title}: {address} port 22 did not respond within {}: {failed}. {ADVICE}. With \
+                 --unprepared, paved does not wait",
                 spell(longest)
             )));
+        }
+        if !is_noted && begin.elapsed() >= SILENCE {
+            is_noted = true;
+            writeln!(
+                console.err,
+                "note: {title}: {address} port 22 does not respond yet: {failed}. {ADVICE}"
+            )?;
         }
         sleep(Duration::from_secs(2)).await;
     }
@@ -187,6 +311,15 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    fn machine(address: Option<&str>) -> Machine {
+        Machine {
+            id: "i-1".to_owned(),
+            region: "eu-west-1".to_owned(),
+            address: address.map(|address| address.parse().unwrap()),
+            missing: Vec::new(),
+        }
+    }
 
     fn play(
         state: &tempfile::TempDir,
@@ -233,8 +366,8 @@ mod tests {
 
     #[test]
     fn ssh_requests_a_terminal_only_from_a_terminal() {
-        let way = Way::Ssh { id: "i-1", address: "203.0.113.7" };
-        let words = |remote, terminal| quoted(&way.command(remote, terminal));
+        let machine = machine(Some("203.0.113.7"));
+        let words = |remote, terminal| quoted(&machine.command(remote, terminal));
         assert_eq!(words(Some("ls"), true), "ssh -o HostKeyAlias=i-1 -t developer@203.0.113.7 ls");
         assert_eq!(words(Some("ls"), false), "ssh -o HostKeyAlias=i-1 developer@203.0.113.7 ls");
         assert_eq!(words(None, true), "ssh -o HostKeyAlias=i-1 developer@203.0.113.7");
@@ -242,8 +375,7 @@ mod tests {
 
     #[test]
     fn ssm_passes_the_command_through_every_shell() {
-        let way = Way::Ssm { id: "i-1", region: "eu-west-1" };
-        let words = way.command(Some("echo 'a b'"), true);
+        let words = machine(None).command(Some("echo 'a b'"), true);
         assert_eq!(
             words[..7],
             ["aws", "ssm", "start-session", "--target", "i-1", "--region", "eu-west-1"]
@@ -257,6 +389,29 @@ mod tests {
     }
 
     #[test]
+    fn ports_are_forwarded_by_ssh_or_one_session_each() {
+        let forwards: Vec<PortForward> =
+            ["8888", "80:db.internal:5432"].map(|text| text.parse().unwrap()).into();
+        assert_eq!(
+            quoted(&machine(Some("203.0.113.7")).forward(&forwards).unwrap()),
+            "ssh -o HostKeyAlias=i-1 -N -o ExitOnForwardFailure=yes -L \
+             127.0.0.1:8888:localhost:8888 -L 127.0.0.1:80:db.internal:5432 developer@203.0.113.7"
+        );
+        let told = machine(None).forward(&forwards).unwrap_err().to_string();
+        assert!(told.contains("found 2 flags -L; allowed: 1"), "{told}");
+        let words = machine(None).forward(&forwards[..1]).unwrap();
+        assert_eq!(words[7..9], ["--document-name", "AWS-StartPortForwardingSession"]);
+    }
+
+    #[test]
+    fn word_that_is_an_option_is_no_argument() {
+        assert!(is_word("i-0abc") && is_word("eu-west-1"));
+        for text in ["-oProxyCommand=x", "--profile", "", "a b", "i-1;x", "i-1\n"] {
+            assert!(!is_word(text), "{text}");
+        }
+    }
+
+    #[test]
     fn a_wait_over_ssm_ends_when_its_time_is_over() {
         // The agent passes the command to a shell, and sudo passes its words on unchanged.
         let folder = tempfile::tempdir().unwrap();
@@ -266,7 +421,7 @@ mod tests {
             .unwrap();
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let script = prepared("/nowhere", Duration::ZERO, Some("echo never"));
-        let words = Way::Ssm { id: "i-1", region: "eu-west-1" }.command(Some(&script), false);
+        let words = machine(None).command(Some(&script), false);
         let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
         let command = parameters["command"][0].as_str().unwrap();
         let ran = std::process::Command::new("sh")

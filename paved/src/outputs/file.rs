@@ -18,7 +18,7 @@ pub(super) fn try_out(path: &Path) -> io::Result<()> {
 
 /// Replaces a file. For a link, its target is replaced. Special files, for example pipes, are
 /// written in place. The same applies to files in folders without write permission.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {

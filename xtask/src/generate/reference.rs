@@ -104,24 +104,32 @@ fn core_scenarios() -> Result<String> {
     Ok(names.iter().map(|name| format!("- `{name}`")).collect::<Vec<_>>().join("\n"))
 }
 
-/// The commands that users see.
-fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
-    command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help")
+/// The commands that users see, with their names. A command with commands of its own is not one.
+fn shown(command: &clap::Command) -> Vec<(String, &clap::Command)> {
+    let seen = command.get_subcommands();
+    let seen = seen.filter(|one| !one.is_hide_set() && one.get_name() != "help");
+    let each = seen.flat_map(|one| {
+        let name = one.get_name();
+        let inner = shown(one).into_iter().map(|(inner, one)| (format!("{name} {inner}"), one));
+        let inner: Vec<_> = inner.collect();
+        if inner.is_empty() { vec![(name.to_owned(), one)] } else { inner }
+    });
+    each.collect()
 }
 
 fn commands(command: &clap::Command) -> String {
-    let row = |one: &clap::Command| {
-        let name = one.get_name();
+    let row = |(name, one): (String, &clap::Command)| {
         let purpose = one.get_about().map(ToString::to_string).unwrap_or_default();
         let is_online = one.get_arguments().any(|flag| flag.get_id() == "context");
         let online = if is_online { "yes" } else { "no" };
-        vec![format!("[`{name}`](#flags-of-paved-{name})"), purpose, online.to_owned()]
+        let anchor = name.replace(' ', "-");
+        vec![format!("[`{name}`](#flags-of-paved-{anchor})"), purpose, online.to_owned()]
     };
-    table(&["command", "purpose", "needs a cluster"], shown(command).map(row))
+    table(&["command", "purpose", "needs a cluster"], shown(command).into_iter().map(row))
 }
 
 fn flags(command: &clap::Command) -> String {
-    let section = |one: &clap::Command| {
+    let section = |(title, one): (String, &clap::Command)| {
         let usage = one.clone().render_usage().to_string();
         let usage: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
         let own = |flag: &&clap::Arg| {
@@ -131,13 +139,12 @@ fn flags(command: &clap::Command) -> String {
             one.get_arguments().filter(own).partition(|flag| flag.is_positional());
         let rows = values.into_iter().chain(flags).map(|flag| vec![name(flag), meaning(flag)]);
         format!(
-            "### Flags of `paved {}`\n\nUsage: `{}`\n\n{}\n",
-            one.get_name(),
+            "### Flags of `paved {title}`\n\nUsage: `{}`\n\n{}\n",
             usage.join(" "),
             table(&["flag", "meaning"], rows)
         )
     };
-    shown(command).map(section).collect()
+    shown(command).into_iter().map(section).collect()
 }
 
 /// A flag or a positional argument: `-o, --output FORMAT`.
@@ -193,9 +200,9 @@ fn variables(paved: &clap::Command) -> String {
             flags.entry(variable.to_string_lossy().into_owned()).or_default().push(flag);
         }
     };
-    for command in shown(paved) {
-        let name = command.get_name();
-        add(command, &|flag| format!("[`paved {name} {flag}`](cli.md#flags-of-paved-{name})"));
+    for (name, command) in shown(paved) {
+        let anchor = name.replace(' ', "-");
+        add(command, &|flag| format!("[`paved {name} {flag}`](cli.md#flags-of-paved-{anchor})"));
     }
     add(&server::Flags::command(), &|flag| {
         format!("[`function {flag}`](../how-to/run-the-function.md#flags)")

@@ -127,8 +127,13 @@ mod tests {
         };
         assert!(text("paved").contains("EXIT CODES") || text("paved").contains("Exit codes"));
         let mut expected = 1;
-        for command in paved::command().get_subcommands().filter(|one| !one.is_hide_set()) {
-            let page = text(&format!("paved-{}", command.get_name()));
+        let mut program = paved::command();
+        program.build();
+        let named = |one: &clap::Command| !one.is_hide_set() && one.get_name() != "help";
+        let commands: Vec<_> = program.get_subcommands().filter(|one| named(one)).collect();
+        let inner = commands.iter().flat_map(|one| one.get_subcommands());
+        for command in commands.iter().copied().chain(inner.filter(|one| named(one))) {
+            let page = text(command.get_display_name().unwrap_or(command.get_name()));
             // A manual page escapes hyphens.
             for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
                 assert!(

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crossplane::suggest;
-use function_paved_road::apis::{AnyApi, Flavour};
+use function_paved_road::apis::{AnyApi, ConnectionTarget, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::core::ApiResource;
@@ -162,6 +162,14 @@ impl Kinds {
     /// All kinds.
     pub fn all(&self) -> &[Kind] {
         &self.0
+    }
+
+    /// The kinds with which users connect in this way first. There may be none.
+    #[must_use]
+    pub fn with_target(mut self, target: ConnectionTarget) -> Self {
+        let first = |kind: &Kind| kind.paved_api()?.info().connection_targets.first().copied();
+        self.0.retain(|kind| first(kind) == Some(target));
+        self
     }
 
     /// The kinds named by `text`, for example `gpuws` or `environment.platform.acme.io`. An error

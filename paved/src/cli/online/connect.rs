@@ -1,10 +1,12 @@
 //! Flags of `paved connect`.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
 use super::{Access, Patience};
+use crate::port_forward::PortForward;
 
 pub(super) const HELP: &str = "\
 The effect depends on the kind of the environment:
@@ -15,6 +17,9 @@ The effect depends on the kind of the environment:
                            while the command runs, if it is reachable only from inside
   unified environment      prints the command for its PostgreSQL database
 
+With --print, paved prints the command and does not run it. --print=vscode prints a link that opens
+a workspace in VS Code, and --print=url the URL of a database, with a masked password.
+
 If the environment is stopped, paved asks whether to start it. In scripts, use --start.
 
 --kubeconfig selects the platform's cluster. --into selects the kubeconfig to change.
@@ -22,6 +27,7 @@ If the environment is stopped, paved asks whether to start it. In scripts, use -
 Examples:
   paved connect ada                           open a shell when the workspace is prepared
   paved connect ada -- nvidia-smi             run a command instead
+  paved connect ada -L 8888:localhost:8888    forward a port, and open no shell
   paved connect preview --into preview.yaml   write a separate kubeconfig
   eval \"$(paved connect shop --export)\"       set PGHOST, PGPASSWORD and others in this shell
   paved connect shop --export=dotenv >.env
@@ -52,8 +58,18 @@ pub(crate) struct Connect {
     pub(crate) command: Vec<String>,
 
     /// Print the command when the environment is ready, but do not run it.
-    #[arg(long)]
-    pub(crate) print: bool,
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "command", require_equals = true)]
+    pub(crate) print: Option<Printed>,
+
+    /// Forward a port of this machine to the workspace: PORT or PORT:HOST:PORT. Repeatable.
+    #[arg(short = 'L', long = "forward", value_name = "PORT:HOST:PORT", conflicts_with_all = ["command", "unprepared"],
+        help_heading = "Workspaces")]
+    pub(crate) forward: Vec<PortForward>,
+
+    /// Carry the bytes of an SSH program, as its ProxyCommand. NAME may be a host name.
+    #[arg(long, conflicts_with_all = ["command", "print", "forward", "unprepared", "database", "export", "show_secrets",
+        "into", "context_name", "replace", "port"], help_heading = "Workspaces")]
+    pub(crate) stdio: bool,
 
     /// Connect by SSM even if the workspace has a public address.
     #[arg(long, help_heading = "Workspaces")]
@@ -101,6 +117,24 @@ pub(crate) struct Connect {
 
     #[command(flatten)]
     pub(crate) access: Access,
+}
+
+impl Connect {
+    /// The end of the time limit.
+    pub(crate) fn end(&self) -> Instant {
+        Instant::now() + self.patience.timeout
+    }
+}
+
+/// A text that opens an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Printed {
+    /// The command.
+    Command,
+    /// The link that opens a workspace in VS Code.
+    Vscode,
+    /// The URL of a database. Its password is masked, unless --show-secrets is set.
+    Url,
 }
 
 /// Output format of variables.
