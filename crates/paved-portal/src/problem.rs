@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
+use function_paved_road::check::patterns::plain;
 use paved_client::cluster::invalid_name;
 
 /// The maximum number of violations in a problem.
@@ -78,9 +79,9 @@ pub(super) struct FieldError {
 }
 
 impl FieldError {
-    /// An error of a field, truncated to the limits of a problem.
+    /// An error of a field in words, truncated to the limits of a problem.
     pub(super) fn new(field: String, message: String) -> Self {
-        Self { field: cut(field, FIELD), message: cut(message, MESSAGE) }
+        Self { field: cut(field, FIELD), message: cut(plain(&message), MESSAGE) }
     }
 }
 
@@ -291,7 +292,7 @@ impl From<kube::Error> for Problem {
             504 => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::BAD_GATEWAY,
         };
-        let mut problem = Self::new(status, answer.message.clone());
+        let mut problem = Self::new(status, plain(&answer.message));
         problem.0.reason = cut(answer.reason.clone(), FIELD);
         let causes = answer.details.iter().flat_map(|details| &details.causes);
         problem.0.errors = causes

@@ -5,6 +5,7 @@ use std::iter::successors;
 
 use crossplane::secrets::struck_from;
 use crossplane::text::harmless;
+use function_paved_road::check::patterns::plain;
 use function_paved_road::error::FieldError;
 use kube::client::AuthError;
 use kube::core::Status;
@@ -82,7 +83,7 @@ pub fn lacks_rights(status: &Status) -> bool {
 }
 
 fn failure_from_status(status: &Status, server: &str, act: &str) -> Failure {
-    let message = one_line(&status.message);
+    let message = plain(&one_line(&status.message));
     match status.code {
         401 => Failure::NoAccess {
             message: format!("{server} rejects your credentials"),
@@ -105,7 +106,7 @@ fn failure_from_status(status: &Status, server: &str, act: &str) -> Failure {
 /// All the API server's objections to an object, one line for each field.
 pub fn refusal(what: &str, status: &Status) -> Failure {
     // The message quotes the request, and a URL may contain a secret.
-    let words = |message: &str| struck_from(&one_line(message));
+    let words = |message: &str| struck_from(&plain(&one_line(message)));
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut violations: Vec<FieldError> = causes
         .filter(|cause| !cause.message.is_empty())
