@@ -89,7 +89,7 @@ describe('offers', () => {
 
   it('value outside the offer has one error in words', () => {
     for (const region of ['us-esat-1', 'us_east_1']) {
-      const message = `${region} is not offered. Choose us-east-1. Nearest: us-east-1`;
+      const message = `${region} is not offered. Choose us-east-1.`;
       expect(faultsIn(offering, { region })).toEqual([{ path: ['region'], message }]);
     }
     expect(faultsIn(offering, { region: 'us-east-1' })).toEqual([]);

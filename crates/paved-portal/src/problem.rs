@@ -342,6 +342,20 @@ mod tests {
     }
 
     #[test]
+    fn pattern_of_the_api_server_is_told_in_words() {
+        let message = "Invalid value: \"us\": spec.parameters.region in body should match \
+                       '^[a-z]{2,4}(-[a-z]+)+-[0-9]$'";
+        let status = json!({"code": 422, "message": format!("is invalid: {message}"),
+            "details": {"causes": [{"field": "spec.parameters.region", "message": message}]}});
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        let told = serde_json::to_value(Problem::from(error)).unwrap();
+        let words = "Invalid value: \"us\": spec.parameters.region in body should be an AWS region, \
+                     for example us-east-1";
+        assert_eq!(told["errors"][0]["message"], words);
+        assert_eq!(told["detail"], format!("is invalid: {words}"));
+    }
+
+    #[test]
     fn problem_with_many_long_violations_is_short() {
         let error = |number: usize| {
             FieldError::new(

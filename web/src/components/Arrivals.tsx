@@ -1,11 +1,8 @@
-import { atom, useAtomValue, useSetAtom } from 'jotai';
+import { useAtomValue, useSetAtom } from 'jotai';
 import { useEffect, useRef } from 'react';
 import { rowsAtom, syncedAtom, type Row } from '../state/environments';
-import { tellAtom } from '../state/notices';
+import { arrivalAtom, tellAtom } from '../state/notices';
 import { meAtom } from '../state/session';
-
-/** The last arrival while the window was in the background. */
-const markAtom = atom('');
 
 /**
  * Tells the user when one of their environments becomes ready or fails: by a notice, in the title of
@@ -17,8 +14,8 @@ export function Arrivals() {
   const me = useAtomValue(meAtom);
   const tell = useSetAtom(tellAtom);
   const before = useRef<Map<string, string>>(undefined);
-  const mark = useAtomValue(markAtom);
-  const setMark = useSetAtom(markAtom);
+  const mark = useAtomValue(arrivalAtom);
+  const setMark = useSetAtom(arrivalAtom);
   useEffect(() => {
     if (!synced) return;
     const known = before.current;
@@ -45,8 +42,7 @@ export function Arrivals() {
     document.addEventListener('visibilitychange', seen);
     return () => document.removeEventListener('visibilitychange', seen);
   }, [mark, setMark]);
-  // The last title in the document is the window's.
-  return mark ? <title>{`${mark} · Paved Road`}</title> : null;
+  return null;
 }
 
 type State = 'under way' | 'ready' | 'failed' | 'other';

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
@@ -20,7 +20,7 @@ import { Closed, Keyless } from './Unreachable';
  * visible at once, secrets only after a click.
  */
 export function Connection({ environment }: { environment: Environment }) {
-  const { endpoint, status, ready, deletedAt } = environment;
+  const { endpoint, status, ready, failed, deletedAt } = environment;
   const { state } = useAtomValue(sessionAtom);
   const { addressless, targets } = useKindMetadata(environment);
   const facts = Object.entries(status)
@@ -29,6 +29,7 @@ export function Connection({ environment }: { environment: Environment }) {
   return (
     <>
       {!deletedAt &&
+        !(failed && !endpoint) &&
         targets.map((target) => <Target key={target} environment={environment} target={target} />)}
       {environment.sshClosed && <Closed environment={environment} />}
       {environment.sshKeyless && <Keyless />}
@@ -106,7 +107,15 @@ function Command({ words: says, text }: { words: string; text: string }) {
     <>
       <p className="small">{says}</p>
       <div className="address">
-        <code className="code">{text}</code>
+        <code className="code">
+          {text.split(' ').map((word, index) => (
+            // A flag is one word: browsers break lines after hyphens.
+            <Fragment key={index}>
+              {index > 0 && ' '}
+              {word.startsWith('-') ? <span className="whole-word">{word}</span> : word}
+            </Fragment>
+          ))}
+        </code>
         <Copy text={text} what={`the command: ${text}`} />
       </div>
     </>
@@ -234,6 +243,9 @@ function Secrets({
             <code className="code">{url.masked}</code>
             <Copy text={url.whole} what="the connection string" />
           </div>
+          {isInside(url.masked) && (
+            <p className="note">The database is reachable from inside the cluster only.</p>
+          )}
         </>
       )}
       {details && Object.keys(details.values).length > 0 && <Values values={details.values} />}

@@ -42,7 +42,7 @@ function offerFaults(schema: Schema, data: unknown, path: string[] = []): Fault[
 const SHORT = 5;
 
 function notOffered(found: string, values: readonly string[]): string {
-  const nearest = nearestOf(found, values);
+  const nearest = values.length > 1 ? nearestOf(found, values) : undefined;
   const hint = nearest ? ` Nearest: ${nearest}` : '';
   const list = values.length <= SHORT ? `Choose ${values.join(', ')}.` : 'Choose from the list.';
   return `${found} is not offered. ${list}${hint}`;

@@ -249,6 +249,18 @@ mod tests {
         let Failure::Refused { violations, .. } = refusal("x", &quoted.unwrap()) else { panic!() };
         let told = violations[0].to_string();
         assert!(told.contains("\"https://…@h.org/a\": should match"), "{told}");
+        let pattern = serde_json::from_value(json!({"code": 422, "message": "all", "details":
+            {"causes": [{"field": "spec.lifecycle.ttl", "message": "Invalid value: \"8\": \
+                spec.lifecycle.ttl in body should match '^([1-9][0-9]{0,4}[smhdw]|never)$'"}]}}));
+        let Failure::Refused { violations, .. } = refusal("x", &pattern.unwrap()) else { panic!() };
+        let told = violations[0].to_string();
+        assert!(
+            told.ends_with(
+                "in body should be a whole number with a unit (s, m, h, d or w), \
+            for example 30m, 8h or 14d, or never"
+            ),
+            "{told}"
+        );
         let bare = serde_json::from_value(json!({"code": 400, "message": "no"})).unwrap();
         let Failure::Refused { violations, .. } = refusal("x", &bare) else { panic!() };
         assert_eq!(violations, [FieldError { path: String::new(), message: "no".to_owned() }]);
