@@ -85,7 +85,7 @@ describe('an arrival', () => {
     open('/', world);
     await screen.findByText('ada');
     const hidden = vi.spyOn(document, 'hidden', 'get').mockReturnValue(true);
-    act(() => world.change(view, { phase: 'Ready', ready: true, failed: false }));
+    void act(() => world.change(view, { phase: 'Ready', ready: true, failed: false }));
     expect(await screen.findByText('ada is ready')).toBeVisible();
     await waitFor(() => expect(document.title).toBe('ada is ready · Paved Road'));
     hidden.mockReturnValue(false);
