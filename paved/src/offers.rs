@@ -224,12 +224,14 @@ fn from_cluster(
     console: &mut Console<'_>,
 ) -> Result<Vec<Option<Settings>>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let found = runtime.block_on(crate::apply::composition::settings_of(apis, &args.access));
+    let asked = Box::pin(crate::apply::composition::settings_of(apis, &args.access));
+    let found = runtime.block_on(crate::signals::unless_asked(asked, ""));
     // The process need not wait for pending DNS lookups and credential plugins.
     runtime.shutdown_background();
     match found {
         Ok(settings) => Ok(settings),
-        // A user who names a cluster wants its Settings.
+        Err(failure @ Failure::Interrupted(_)) => Err(failure),
+        // With a flag for a cluster, the user wants the Settings of this cluster.
         Err(failure) if args.access.is_named() => Err(failure),
         Err(failure) => {
             writeln!(console.err, "note: {failure}")?;

@@ -15,7 +15,7 @@ use super::problem::Problem;
 /// The reporter of Events.
 const REPORTER: &str = "paved-portal";
 
-/// What a user does with an environment.
+/// An action on an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     /// Creates it.

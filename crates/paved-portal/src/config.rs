@@ -37,7 +37,7 @@ pub(super) struct Config {
     pub(super) level: Level,
 }
 
-/// The API style in which the portal offers new environments, if a cluster has both.
+/// The API style of new environments, if a cluster has both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Apis {
     /// One style, for one card of each API.

@@ -36,7 +36,11 @@ Exit codes:
   2  rejected: an API server would reject the claim
   3  rejected by the composition: the spec is invalid";
 
-pub(super) const OFFERS_HELP: &str = "\
+/// The help of `paved offers`, with the exit codes of the cluster in a build with a client.
+macro_rules! offers_help {
+    ($cluster:literal) => {
+        concat!(
+            "\
 Without --settings and --composition, the offers are those of your cluster.
 
 Examples:
@@ -45,8 +49,21 @@ Examples:
   paved offers --settings settings.yaml -o json        the offers of all APIs, for scripts
 
 Exit codes:
-  0  done
-  1  usage: a bad flag, an unknown kind or field, an unreadable file, or invalid Settings";
+  0    done
+  1    usage: a bad flag, an unknown kind or field, an unreadable file, or invalid Settings",
+            $cluster
+        )
+    };
+}
+
+#[cfg(not(feature = "cluster"))]
+pub(super) const OFFERS_HELP: &str = offers_help!("");
+#[cfg(feature = "cluster")]
+pub(super) const OFFERS_HELP: &str = offers_help!(
+    "
+  6    no access: the cluster that a flag selects does not answer, or denies access
+  130  stopped by Ctrl-C"
+);
 
 pub(super) const PLATFORM_HELP: &str = "\
 Examples:
@@ -127,7 +144,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "PATH=VALUE", value_parser = path_and_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// Settings or EnvironmentConfig whose offers and limits apply [default: none].
+    /// Settings or EnvironmentConfig with the offers and limits [default: none].
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 

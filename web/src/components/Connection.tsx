@@ -16,7 +16,7 @@ import { ProblemAlert } from './ProblemAlert';
 import { Closed, Keyless } from './Unreachable';
 
 /**
- * Shows how to connect: the commands of each kind, and what is missing for them. Addresses are
+ * Shows how to connect: the commands of each kind, and the missing keys and networks. Addresses are
  * visible at once, secrets only after a click.
  */
 export function Connection({ environment }: { environment: Environment }) {

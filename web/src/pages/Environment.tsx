@@ -333,7 +333,7 @@ function Overview({ environment }: { environment: Environment }) {
       <Connection environment={environment} />
     </section>
   );
-  // What users come for is first: the way in, or the reason why there is none.
+  // The way in is first, or the reason why there is none.
   const first = !failed && !deletedAt;
   return (
     <div className="two overview">
