@@ -170,7 +170,7 @@ describe('one environment', () => {
     const view = world.add('virtual-environment', { name: 'preview', namespace: 'team-shop' });
     open(`/environments/team-shop/environments.${G}/preview`, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
-    expect(within(connect).getByText('paved connect preview -n team-shop')).toBeVisible();
+    expect(connect).toHaveTextContent('paved connect preview -n team-shop');
     for (const endpoint of addresses) {
       act(() => void world.change(view, { endpoint }));
       expect(await within(connect).findByText(endpoint)).toBeVisible();
