@@ -79,9 +79,9 @@ pub(super) struct FieldError {
 }
 
 impl FieldError {
-    /// An error of a field in words, truncated to the limits of a problem.
+    /// An error of a field, truncated to the limits of a problem.
     pub(super) fn new(field: String, message: String) -> Self {
-        Self { field: cut(field, FIELD), message: cut(plain(&message), MESSAGE) }
+        Self { field: cut(field, FIELD), message: cut(message, MESSAGE) }
     }
 }
 
@@ -276,7 +276,7 @@ impl Problem {
 }
 
 impl From<kube::Error> for Problem {
-    /// Passes on the API server's error. Errors below HTTP are only logged, because addresses are
+    /// Passes on the API server's error in words. Errors below HTTP are only logged, because addresses are
     /// internal.
     fn from(error: kube::Error) -> Self {
         if let Some(message) = invalid_name(&error) {
@@ -297,7 +297,7 @@ impl From<kube::Error> for Problem {
         let causes = answer.details.iter().flat_map(|details| &details.causes);
         problem.0.errors = causes
             .take(TOLD)
-            .map(|cause| FieldError::new(cause.field.clone(), cause.message.clone()))
+            .map(|cause| FieldError::new(cause.field.clone(), plain(&cause.message)))
             .collect();
         problem
     }
