@@ -22,6 +22,7 @@ use crate::compose::{Addition, Composition};
 use crate::error::{Error, FieldError};
 use crate::lifecycle::{CannotStop, Lifecycle, LifecycleSettings};
 use crate::models::Kind;
+use crate::offers::{Offer, Prices};
 use crate::settings::{LIFECYCLE, Settings};
 use crate::value::Object;
 
@@ -144,6 +145,11 @@ pub trait Api: DeserializeOwned + JsonSchema {
     /// The kinds that carry the tags of Settings, in environments that these Settings allow.
     fn tagged(_settings: &Self::Settings) -> Tagged {
         Tagged::default()
+    }
+
+    /// The values of fields that users can choose with these Settings.
+    fn offers(_settings: &Self::Settings, _prices: Prices<'_>) -> Vec<Offer> {
+        Vec::new()
     }
 
     /// Settings for the examples: a body of the API's section.
@@ -297,6 +303,9 @@ pub trait AnyApi: Sync {
     fn check_settings(&self, settings: &Settings) -> Result<(), Error>;
     /// The kinds that carry the tags of Settings, in environments that these Settings allow.
     fn tagged(&self, settings: &Settings) -> Result<Tagged, Error>;
+    /// The values of fields that users can choose. Prices are those of `region`, or of the usual
+    /// region. Invalid Settings of the API count as none.
+    fn offers(&self, settings: &Settings, region: Option<&str>) -> Vec<Offer>;
     /// JSON schema of `spec`.
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// JSON schema of its own status fields.
@@ -350,6 +359,13 @@ impl<A: Api> AnyApi for Entry<A> {
 
     fn tagged(&self, settings: &Settings) -> Result<Tagged, Error> {
         Ok(A::tagged(&settings.section(A::INFO.settings)?))
+    }
+
+    fn offers(&self, settings: &Settings, region: Option<&str>) -> Vec<Offer> {
+        let section = settings.section(A::INFO.settings).unwrap_or_default();
+        let prices = Prices { pricing: &settings.common.pricing, region };
+        let offers = A::offers(&section, prices);
+        offers.into_iter().filter(|offer| !offer.values.is_empty()).collect()
     }
 
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema {

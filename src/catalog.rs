@@ -6,5 +6,6 @@ pub mod gcp;
 pub mod gpu;
 pub mod opencv;
 pub mod prices;
+pub mod regions;
 pub mod rights;
 pub mod tags;

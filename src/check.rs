@@ -19,6 +19,7 @@ mod host;
 pub mod kubernetes;
 pub mod location;
 pub mod numbers;
+pub mod patterns;
 mod ssh;
 #[cfg(test)]
 mod tests;
@@ -233,8 +234,8 @@ pub fn one_of<'n>(value: &str, names: &[&'n str]) -> Result<&'n str, Refused> {
 /// All names, with a hint at the name that is most similar to `value`.
 pub fn suggestion(value: &str, names: &[&str]) -> String {
     let hint = match crossplane::similar(value, names.iter().copied(), 1).first() {
-        Some(name) => format!(" (nearest: {name})"),
-        None => String::new(),
+        Some(name) if names.len() > 1 => format!(" (nearest: {name})"),
+        _ => String::new(),
     };
     format!("{}{hint}", names.join(", "))
 }

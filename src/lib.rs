@@ -12,6 +12,7 @@
 //! | [`reason`] | the reasons of conditions, resources and events |
 //! | [`fingerprint`] | hashes of texts |
 //! | [`models`] | managed resources, cut to the fields we set and read |
+//! | [`offers`] | the values of fields that users can choose |
 //! | [`catalog`] | facts as data: machine types, prices, releases |
 //! | [`settings`] | the configuration of the platform team |
 //! | [`check`] | checks of fields that users write |
@@ -35,6 +36,7 @@ pub mod manifests;
 #[cfg(feature = "server")]
 mod metrics;
 pub mod models;
+pub mod offers;
 #[cfg(feature = "server")]
 mod outcome;
 pub mod pricing;

@@ -9,6 +9,7 @@ use function_paved_road::compose::{Addition, Composition};
 use function_paved_road::error::Error;
 use function_paved_road::lifecycle::CannotStop;
 use function_paved_road::manifests::SCHEMA_REVISION;
+use function_paved_road::offers::Offer;
 use function_paved_road::settings::Settings;
 use function_paved_road::value::Object;
 use schemars::{Schema, SchemaGenerator};
@@ -106,6 +107,10 @@ impl AnyApi for Later {
 
     fn cannot_stop(&self, spec: &Value, settings: &Settings) -> CannotStop {
         self.today.cannot_stop(spec, settings)
+    }
+
+    fn offers(&self, settings: &Settings, region: Option<&str>) -> Vec<Offer> {
+        self.today.offers(settings, region)
     }
 
     fn check_settings(&self, settings: &Settings) -> Result<(), Error> {

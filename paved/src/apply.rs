@@ -1,7 +1,7 @@
 //! `paved apply`: applies claims from files to the cluster, all of them or none.
 
 mod budget;
-mod composition;
+pub(crate) mod composition;
 mod diff;
 mod owner;
 mod plan;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
+pub(crate) use offline::{Form, Init, Offers, Platform, Sources, TextOrJson, Validate, group_of};
 #[cfg(feature = "demo")]
 pub(crate) use online::Demo;
 #[cfg(feature = "cluster")]
@@ -75,6 +75,9 @@ pub(crate) enum Command {
     /// `paved validate` does, and then writes it.
     #[command(after_help = offline::INIT_HELP)]
     Init(Init),
+    /// Show the values that you can choose for fields, with size and price.
+    #[command(after_help = offline::OFFERS_HELP)]
+    Offers(Offers),
     /// Write XRDs, Compositions and Settings for Git, or show the effect of new Settings.
     ///
     /// This command is for platform teams. It writes the manifests that a cluster needs besides the
@@ -100,7 +103,7 @@ impl Command {
     /// Whether the command only prints. Such a command ends when its reader closes the pipe.
     pub(crate) fn only_prints(&self) -> bool {
         match self {
-            Self::Preview(_) | Self::Completions { .. } => true,
+            Self::Preview(_) | Self::Offers(_) | Self::Completions { .. } => true,
             Self::Validate(_) | Self::Init(_) | Self::Platform(_) => false,
             #[cfg(feature = "cluster")]
             Self::Online(command) => command.only_prints(),

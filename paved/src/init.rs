@@ -2,13 +2,15 @@
 
 mod draft;
 mod ssh_keys;
-mod target;
+pub(crate) mod target;
 mod write;
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use function_paved_road::offers::Offer;
+use function_paved_road::settings::Settings;
 use jiff::Timestamp;
 use paved_client::environment::Price;
 use paved_render::composed;
@@ -21,8 +23,9 @@ use serde_json::Value;
 use crate::Console;
 use crate::cli::Init;
 use crate::failure::Failure;
+use crate::prepare::Sources;
 use crate::style::{BOLD, DIM, YELLOW};
-use crate::validate;
+use crate::{offers, validate};
 use draft::{Draft, Needed};
 use target::Target;
 
@@ -37,13 +40,20 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
         draft.set(path, value)?;
     }
     ssh_keys::add(&mut draft, &target, &args.ssh_key)?;
+    let sources = Sources { settings: args.settings.clone(), ..Sources::default() };
+    let settings = match &args.settings {
+        Some(_) => offers::from_files(target.api, target.flavour, &sources, console)?,
+        None => Settings::default(),
+    };
+    let offers = target.api.offers(&settings, None);
     let missing = draft.missing();
     if !missing.is_empty() {
-        complete(&mut draft, &missing, console)?;
+        complete(&mut draft, &missing, &offers, console)?;
+        choose(&mut draft, &offers, console)?;
     }
     let text = write::document(&target, &draft)?;
     let name = args.file.clone().unwrap_or_else(|| "claim.yaml".into());
-    validate::generated(name, &text, console)?;
+    validate::generated(name, &text, &sources, console)?;
     if let Some(note) = no_key(target.api.info().composite.kind, &draft.object["spec"]) {
         writeln!(console.err, "note: {note}")?;
     }
@@ -74,7 +84,7 @@ fn list_price(target: &Target, claim: &Value) -> Option<Price> {
     let none = Observed::default();
     let stored = Stored::in_flavour(claim, &none, Some(target.flavour)).ok()?;
     let composite = stored.composite(&none).ok()?;
-    let step = Step::example(&stored.target).ok()?;
+    let step = Step::example(&stored.target, &stored.object["spec"]).ok()?;
     let subject = stored.among(composite, step, String::new());
     Price::from_status(&composed::status(&subject, Timestamp::now()).ok()?)
 }
@@ -89,6 +99,7 @@ fn allows_networks(text: &str) -> bool {
 fn complete(
     draft: &mut Draft,
     missing: &[Needed],
+    offers: &[Offer],
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     if console.answer.is_none() {
@@ -96,6 +107,10 @@ fn complete(
     }
     for field in missing {
         writeln!(console.err, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", field.path, field.about)?;
+        let offer = offers.iter().find(|offer| offer.field == field.path);
+        if let Some(offer) = offer {
+            offers::print(offer, offers::room(console), &mut console.err)?;
+        }
         loop {
             write!(console.err, "> ")?;
             console.err.flush()?;
@@ -107,7 +122,8 @@ fn complete(
                     field.path
                 )));
             }
-            match draft.answer(field, line.trim()) {
+            let chosen = offer.map_or(Ok(line.trim()), |offer| offers::chosen(offer, line.trim()));
+            match chosen.and_then(|value| draft.answer(&field.path, value)) {
                 Ok(()) => break,
                 Err(why) => writeln!(console.err, "{YELLOW}{why}{YELLOW:#}")?,
             }
@@ -115,7 +131,35 @@ fn complete(
     }
     // An answer can make further fields required.
     let missing = draft.missing();
-    if missing.is_empty() { Ok(()) } else { complete(draft, &missing, console) }
+    if missing.is_empty() { Ok(()) } else { complete(draft, &missing, offers, console) }
+}
+
+/// Asks for the fields with a closed offer that have no value yet. An empty line keeps the default.
+fn choose(draft: &mut Draft, offers: &[Offer], console: &mut Console<'_>) -> Result<(), Failure> {
+    let is_open =
+        |offer: &&Offer| offer.closed && offer.values.len() > 1 && !draft.has(offer.field);
+    let open: Vec<&Offer> = offers.iter().filter(is_open).collect();
+    for offer in open {
+        let default = draft.default(offer.field).unwrap_or_else(|| "none".to_owned());
+        writeln!(console.err, "{BOLD}{}{BOLD:#}", offer.field)?;
+        offers::print(offer, offers::room(console), &mut console.err)?;
+        loop {
+            write!(console.err, "Number or value [{default}] > ")?;
+            console.err.flush()?;
+            let Some(answer) = console.answer.as_mut() else { return Ok(()) };
+            let line = answer()?;
+            let typed = line.trim();
+            if typed.is_empty() {
+                break;
+            }
+            let chosen = offers::chosen(offer, typed);
+            match chosen.and_then(|value| draft.answer(offer.field, value)) {
+                Ok(()) => break,
+                Err(why) => writeln!(console.err, "{YELLOW}{why}{YELLOW:#}")?,
+            }
+        }
+    }
+    Ok(())
 }
 
 fn needed(missing: &[Needed]) -> Failure {

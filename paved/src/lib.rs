@@ -39,6 +39,7 @@ mod lifecycle;
 mod list;
 #[cfg(feature = "cluster")]
 mod live_view;
+mod offers;
 #[cfg(feature = "cluster")]
 mod online;
 #[cfg(feature = "cluster")]
@@ -137,6 +138,7 @@ fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
         Command::Preview(args) => preview::run(&args, console),
         Command::Validate(args) => validate::run(&args, console),
         Command::Init(args) => init::run(&args, console),
+        Command::Offers(args) => offers::run(&args, console),
         Command::Platform(args) => platform::run(&args, console),
         #[cfg(feature = "cluster")]
         Command::Online(command) => online::perform(command, console),

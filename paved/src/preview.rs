@@ -128,6 +128,11 @@ fn show(
     }
     let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
         .map_err(|message| prepare::rejected(subject.fatal(message), console))?;
+    if !subject.step.settled && function::is_about_settings(&response) {
+        let note = "no Settings found. Pass the platform team's Settings with --settings or \
+                    --composition";
+        writeln!(console.err, "note: {}: {note}", subject.title)?;
+    }
     subject.check(&response).map_err(|rejected| prepare::rejected(rejected, console))?;
     warn(&subject, &response, console)?;
     let rendered = rendered(&subject.world, &response)

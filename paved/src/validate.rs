@@ -63,11 +63,12 @@ pub(crate) fn settings(
 pub(crate) fn generated(
     file: PathBuf,
     text: &str,
+    sources: &Sources,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let source = Source::parse(file, false, text.to_owned());
     let mut found = Report::default();
-    found.look_at(Rc::new(source), &Sources::default(), console)?;
+    found.look_at(Rc::new(source), sources, console)?;
     found.notes.clear();
     found.valid.clear();
     text::print(&found, console)?;

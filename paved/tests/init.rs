@@ -252,3 +252,25 @@ fn typed(args: &[&str], lines: &[&str]) -> Run {
     let code = paved::run(args, &mut console);
     Run { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
+
+#[test]
+fn offered_value_is_chosen_by_its_number() {
+    let run = typed(&["init", "environment"], &["shop", "4", "2"]);
+    assert_eq!(run.code, 0, "{}", run.told());
+    assert!(run.out.contains("    size: medium\n"), "{}", run.out);
+    assert!(
+        run.err.contains("found \"4\"; allowed: 1 to 3, or small, medium, large"),
+        "{}",
+        run.err
+    );
+    let run = typed(&["init", "application-environment", "shop"], &["2"]);
+    assert_eq!(run.code, 0, "{}", run.told());
+    assert!(run.out.contains("    nodeSize: medium\n"), "{}", run.told());
+    assert!(run.err.contains("2  medium  0.034  e2-medium for each node"), "{}", run.err);
+    // A typo is answered with the offer and the nearest value, and the question comes again.
+    let run = typed(&["init", "gpu-workspace", "a"], &["ada", "g5.2xlarg", "7"]);
+    assert_eq!(run.code, 0, "{}", run.told());
+    assert!(run.err.contains("found \"g5.2xlarg\"; allowed: 1 to 20, or g4dn, "), "{}", run.err);
+    assert!(run.err.contains("(nearest: g5.2xlarge)"), "{}", run.err);
+    assert!(run.out.contains("    instanceType: g5.2xlarge\n"), "{}", run.out);
+}

@@ -95,7 +95,7 @@ fn hint_quotes_the_file() {
         }
     }
     // In quotes, this version is wrong too.
-    let version = "found 4.10; allowed: a string that matches";
+    let version = "found 4.10; allowed: a release with three or four numbers";
     assert!(run.err.contains(version), "{}", run.err);
     let run = paved(&["preview", &file]);
     assert!(run.err.contains(version), "{}", run.err);

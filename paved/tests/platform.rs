@@ -176,8 +176,8 @@ fn check_shows_the_effect_of_new_settings() {
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
         run.err.contains(
-            "without the new Settings: settings.gpuWorkspace.amis.us-east-1: region \
-             us-east-1 has no machine image"
+            "without the new Settings: settings.gpuWorkspace.amis.us-east-1: missing; allowed: \
+             the machine image of us-east-1"
         ),
         "{}",
         run.err
@@ -245,8 +245,8 @@ fn environment_that_the_new_settings_reject_is_reported() {
     assert_eq!(run.code, 3, "{}", run.told());
     assert!(
         run.err.contains(
-            "settings.gpuWorkspace.amis.us-east-1: region us-east-1 has no machine \
-             image"
+            "settings.gpuWorkspace.amis.us-east-1: missing; allowed: the machine image \
+             of us-east-1"
         ),
         "{}",
         run.err

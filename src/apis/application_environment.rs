@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
-use crate::catalog::gcp;
+use crate::catalog::{gcp, regions};
 use crate::check::{self, Fields};
 use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::gcp::{Bucket, Cluster, DatabaseInstance, NodePool};
+use crate::offers::{Offer, Offered, Prices};
 pub use settings::ApplicationEnvironmentSettings;
 
 /// A Kubernetes cluster, a PostgreSQL server and a bucket.
@@ -156,6 +157,27 @@ impl Api for ApplicationEnvironment {
     };
     type Settings = ApplicationEnvironmentSettings;
     type Status = ApplicationEnvironmentStatus;
+
+    fn offers(settings: &Self::Settings, prices: Prices<'_>) -> Vec<Offer> {
+        let size = |size: NodeSize| {
+            let machine = settings.machine_type(size);
+            Offered {
+                hourly_usd: prices.of(&machine, &default_region()),
+                ..Offered::described(size.name(), format!("{machine} for each node"))
+            }
+        };
+        let mut regions: Vec<Offered> = regions::GOOGLE.regions().map(Offered::plain).collect();
+        regions.sort_by_key(|region| region.value != default_region());
+        vec![
+            Offer {
+                field: "spec.parameters.nodeSize",
+                closed: true,
+                values: [NodeSize::Small, NodeSize::Medium, NodeSize::Large].map(size).into(),
+            },
+            // Google adds regions, so the list may be incomplete.
+            Offer { field: "spec.parameters.region", closed: false, values: regions },
+        ]
+    }
 
     fn compose(
         &self,

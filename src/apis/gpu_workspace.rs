@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
+use crate::catalog::opencv;
 use crate::check::LONGEST_SSH_KEY;
 use crate::compose::{Addition, Composition, Observed};
 use crate::error::Error;
@@ -24,6 +25,7 @@ use crate::models::aws::ec2::{
     Instance, InstanceStatus, SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
+use crate::offers::{Offer, Offered, Prices};
 use cloud_init::CloudInit;
 pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
@@ -193,6 +195,25 @@ impl Api for GpuDevWorkspace {
             Instance::KIND,
         ];
         Tagged { kinds, own: &OWN_TAGS }
+    }
+
+    fn offers(settings: &Self::Settings, prices: Prices<'_>) -> Vec<Offer> {
+        let regions = settings.regions();
+        let usual = regions.first().copied().unwrap_or(Self::DEFAULT_REGION);
+        let machine = |machine: &Machine| Offered::machine(machine, prices.of(machine.name, usual));
+        let releases = opencv::RELEASES.iter().rev();
+        let offer = |field, values| Offer { field, closed: true, values };
+        vec![
+            offer("spec.parameters.instanceType", settings.offer().map(machine).collect()),
+            offer("spec.parameters.region", regions.into_iter().map(Offered::plain).collect()),
+            Offer {
+                closed: false,
+                ..offer(
+                    "spec.parameters.opencvVersion",
+                    releases.map(|release| Offered::plain(release.version)).collect(),
+                )
+            },
+        ]
     }
 
     fn example_settings() -> Self::Settings {

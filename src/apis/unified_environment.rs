@@ -20,6 +20,7 @@ use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::kubernetes;
 use crate::compose::{Addition, Composition};
 use crate::error::Error;
+use crate::offers::{Offer, Offered, Prices};
 use place::Place;
 pub use settings::UnifiedEnvironmentSettings;
 
@@ -232,6 +233,26 @@ impl Api for UnifiedEnvironment {
     };
     type Settings = UnifiedEnvironmentSettings;
     type Status = UnifiedEnvironmentStatus;
+
+    fn offers(settings: &Self::Settings, prices: Prices<'_>) -> Vec<Offer> {
+        let size = |size: Size| size.offered(settings, prices);
+        let kind = |kind: &str, description: &str| Offered::described(kind, description);
+        vec![
+            Offer {
+                field: "spec.database.size",
+                closed: true,
+                values: [Size::Small, Size::Medium, Size::Large].map(size).into(),
+            },
+            Offer {
+                field: "spec.frontend.kind",
+                closed: true,
+                values: vec![
+                    kind("app", "one page, which gets every path"),
+                    kind("pages", "a page for each path"),
+                ],
+            },
+        ]
+    }
 
     fn compose(
         &self,

@@ -20,6 +20,7 @@ use crate::check::{kubernetes, location};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
 use crate::lifecycle::CannotStop;
+use crate::offers::{Offer, Prices};
 use crate::value::Object;
 pub use settings::VirtualEnvironmentSettings;
 
@@ -261,6 +262,22 @@ impl Api for VirtualEnvironment {
     };
     type Settings = VirtualEnvironmentSettings;
     type Status = VirtualEnvironmentStatus;
+
+    fn offers(settings: &Self::Settings, prices: Prices<'_>) -> Vec<Offer> {
+        let sizes = [Size::Small, Size::Medium, Size::Large];
+        vec![
+            Offer {
+                field: "spec.parameters.type",
+                closed: true,
+                values: settings.types().map(|kind| settings.offered(kind, prices)).collect(),
+            },
+            Offer {
+                field: "spec.parameters.size",
+                closed: true,
+                values: sizes.map(|size| settings.offered_size(size)).into(),
+            },
+        ]
+    }
 
     fn compose(
         &self,

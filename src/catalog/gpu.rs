@@ -4,9 +4,8 @@
 //! (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"). GPU memory is the
 //! usable memory that the driver reports. Prices are in [`prices`](super::prices).
 
-use std::fmt::Write;
-
 use crate::check::{Refused, quoted};
+use crate::offers;
 
 /// A machine type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,37 +135,35 @@ const ARM64: [&str; 3] = ["g5g", "p6e-gb200", "p6e-gb300"];
 /// Families with sizes that are offered by default: the sizes with one GPU.
 const OFFERED: [&str; 4] = ["g4dn", "g5", "g6", "g6e"];
 
-/// The machine type with a name. The error names the most similar names and lists all.
+/// The machine type with a name. The error has the families and the most similar names.
 pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
     if let Some(machine) = MACHINES.iter().find(|machine| machine.name == name) {
         return Ok(machine);
     }
-    let all: Vec<&Machine> = MACHINES.iter().collect();
-    let all = by_family(&all);
-    if name.split_once('.').is_some_and(|(family, _)| ARM64.contains(&family)) {
-        let found = format!("{}, which has arm64 CPUs", quoted(name));
-        return Err(Refused { found, allowed: format!("machine types with x86-64 CPUs: {all}") });
-    }
     let near = crossplane::similar(name, MACHINES.iter().map(|machine| machine.name), 3);
-    let hint = if near.is_empty() {
-        String::new()
-    } else {
-        format!("{} (nearest); all: ", near.join(", "))
+    let hint = match near.as_slice() {
+        [] => String::new(),
+        near => format!(" (nearest: {})", near.join(", ")),
     };
-    Err(Refused::new(name, format!("{hint}{all}")))
+    let allowed = format!("a machine type of {}{hint}", families().join(", "));
+    Err(Refused { found: found(name), allowed })
 }
 
-/// The machine type, if it is offered by default.
-pub fn offered(machine: &'static Machine) -> Result<&'static Machine, Refused> {
-    if machine.is_offered() {
+/// The machine type with a name, if it is in the offer. The error has the offer and the most
+/// similar name.
+pub fn offered(name: &str, offer: &[&'static Machine]) -> Result<&'static Machine, Refused> {
+    if let Some(machine) = offer.iter().find(|machine| machine.name == name) {
         return Ok(machine);
     }
-    let offered: Vec<&Machine> = MACHINES.iter().filter(|machine| machine.is_offered()).collect();
-    let allowed = format!(
-        "{}. The platform team can offer other types with gpuWorkspace.instanceTypes",
-        by_family(&offered)
-    );
-    Err(Refused::new(machine.name, allowed))
+    let names: Vec<&str> = offer.iter().map(|machine| machine.name).collect();
+    Err(Refused { found: found(name), allowed: offers::allowed(name, &names) })
+}
+
+/// An unknown name, with the reason if its machines have another architecture.
+fn found(name: &str) -> String {
+    let is_arm = name.split_once('.').is_some_and(|(family, _)| ARM64.contains(&family));
+    let reason = if is_arm { ", which has arm64 CPUs" } else { "" };
+    format!("{}{reason}", quoted(name))
 }
 
 /// The families of all machine types.
@@ -184,7 +181,7 @@ impl Machine {
     }
 
     /// Whether it is offered if Settings name no types: one GPU of an affordable family.
-    fn is_offered(&self) -> bool {
+    pub fn is_usual(&self) -> bool {
         self.gpus == 1 && OFFERED.contains(&self.family())
     }
 
@@ -198,19 +195,6 @@ impl Machine {
             gpu.model
         )
     }
-}
-
-/// Names, short enough for a message: `g4dn.{xlarge, 2xlarge}, g5.{xlarge}`.
-fn by_family(machines: &[&Machine]) -> String {
-    let mut text = String::new();
-    for machines in machines.chunk_by(|a, b| a.family() == b.family()) {
-        let sizes: Vec<_> =
-            machines.iter().filter_map(|m| m.name.split_once('.')).map(|(_, size)| size).collect();
-        let separator = if text.is_empty() { "" } else { ", " };
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{separator}{}.{{{}}}", machines[0].family(), sizes.join(", "));
-    }
-    text
 }
 
 const fn gpu(
@@ -254,16 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_its_neighbours_and_all_names() {
+    fn unknown_name_is_rejected_with_families_and_similar_names() {
         let refused = machine("g4dn.xlrage").unwrap_err();
         assert_eq!(refused.found, "\"g4dn.xlrage\"");
-        assert!(refused.allowed.starts_with("g4dn.xlarge, "), "{}", refused.allowed);
-        for machine in MACHINES {
-            let (family, size) = machine.name.split_once('.').unwrap();
-            assert!(refused.allowed.contains(&format!("{family}.{{")), "{}", refused.allowed);
-            assert!(refused.allowed.contains(size), "{}", refused.allowed);
+        assert!(refused.allowed.contains(" (nearest: g4dn.xlarge, "), "{}", refused.allowed);
+        for family in families() {
+            assert!(refused.allowed.contains(family), "{}", refused.allowed);
         }
-        assert!(machine("冷").unwrap_err().allowed.starts_with("g4dn.{"));
+        assert!(machine("冷").unwrap_err().allowed.ends_with("p6-b300"));
     }
 
     #[test]
@@ -305,25 +287,23 @@ mod tests {
         for name in ["g5g.xlarge", "p6e-gb200.36xlarge"] {
             let refused = machine(name).unwrap_err();
             assert_eq!(refused.found, format!("{name:?}, which has arm64 CPUs"));
-            assert!(
-                refused.allowed.starts_with("machine types with x86-64 CPUs: g4dn.{"),
-                "{refused}"
-            );
+            let offer: Vec<_> = MACHINES.iter().filter(|machine| machine.is_usual()).collect();
+            let refused = super::offered(name, &offer).unwrap_err();
+            assert_eq!(refused.found, format!("{name:?}, which has arm64 CPUs"));
+            assert!(refused.allowed.starts_with("g4dn, g5, g6, g6e (xlarge, "), "{refused}");
         }
     }
 
     #[test]
     fn default_offer_is_single_gpus_of_four_families() {
-        let offered: Vec<_> =
-            MACHINES.iter().filter(|machine| super::offered(machine).is_ok()).collect();
+        let offered: Vec<_> = MACHINES.iter().filter(|machine| machine.is_usual()).collect();
         assert!(offered.iter().all(|machine| machine.gpus == 1));
         let mut families: Vec<_> = offered.iter().map(|machine| machine.family()).collect();
         families.dedup();
         assert_eq!(families, OFFERED);
         let most = "8".parse().unwrap();
         assert!(offered.iter().all(|machine| usd(machine).is_some_and(|price| price < most)));
-        let refused = super::offered(machine("p5.48xlarge").unwrap()).unwrap_err();
-        assert!(refused.allowed.starts_with("g4dn.{xlarge, "), "{refused}");
-        assert!(refused.allowed.ends_with("with gpuWorkspace.instanceTypes"), "{refused}");
+        let refused = super::offered("p5.48xlarge", &offered).unwrap_err();
+        assert!(refused.allowed.starts_with("g4dn, g5, g6, g6e (xlarge, "), "{refused}");
     }
 }

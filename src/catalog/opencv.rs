@@ -5,7 +5,7 @@
 //! `opencv-contrib-python-headless`. Only one wheel is ever installed, because each contains the
 //! module `cv2`. `opencv-contrib-python-headless` is the superset that needs no display.
 
-use crate::check::Refused;
+use crate::check::{self, Refused};
 
 /// The wheel that is installed.
 const PACKAGE: &str = "opencv-contrib-python-headless";
@@ -61,13 +61,11 @@ pub struct Requirement {
 pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
     let parts: Vec<&str> = asked.split('.').take(5).collect();
     if !(3..=4).contains(&parts.len()) || !parts.iter().all(|part| is_number(part)) {
-        return Err(unknown(asked, "three or four numbers, for example 4.8.0 or 4.8.0.76"));
+        return Err(unknown(asked));
     }
     let version = parts[..3].join(".");
-    let release = RELEASES
-        .iter()
-        .find(|release| release.version == version)
-        .ok_or_else(|| unknown(asked, "a release that exists"))?;
+    let release =
+        RELEASES.iter().find(|release| release.version == version).ok_or_else(|| unknown(asked))?;
     let build = parts.get(3).unwrap_or(&"*");
     if parts.len() == 4 && !release.builds.contains(build) {
         let builds: Vec<String> =
@@ -84,15 +82,9 @@ pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
     })
 }
 
-fn unknown(asked: &str, allowed: &str) -> Refused {
-    let versions = || RELEASES.iter().map(|release| release.version);
-    let near = crossplane::similar(asked, versions(), 2);
-    let hint =
-        if near.is_empty() { String::new() } else { format!(" (nearest: {})", near.join(", ")) };
-    Refused::new(
-        asked,
-        format!("{allowed}{hint}; releases: {}", versions().collect::<Vec<_>>().join(", ")),
-    )
+fn unknown(asked: &str) -> Refused {
+    let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
+    Refused::new(asked, check::suggestion(asked, &versions))
 }
 
 /// Up to four digits without leading zeros.
@@ -166,8 +158,8 @@ mod tests {
             assert!(refused.found.starts_with(&format!("{asked:?}")), "{refused}");
         }
         let near = requirement("4.8.2").unwrap_err();
-        assert!(near.allowed.starts_with("a release that exists (nearest: 4.8."), "{near}");
-        assert!(requirement("latest").unwrap_err().allowed.starts_with("three or four numbers"));
+        assert!(near.allowed.ends_with(", 5.0.0 (nearest: 4.8.0)"), "{near}");
+        assert!(requirement("latest").unwrap_err().allowed.ends_with(", 5.0.0"));
     }
 
     #[test]

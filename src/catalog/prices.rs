@@ -22,10 +22,10 @@ pub const FILE: &str = "src/catalog/prices.json";
 const EVERY_REGION: &str = "*";
 
 /// The pattern of an amount, for the schema.
-const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?$";
+pub(crate) const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?$";
 
 /// The amounts that are allowed, in words.
-const ALLOWED: &str = "US dollars as a decimal number in quotes, with at most nine digits before \
+pub(crate) const ALLOWED: &str = "US dollars as a decimal number in quotes, with at most nine digits before \
                        and after the point, for example \"0.526\"";
 
 /// Billionths of a dollar in a dollar.

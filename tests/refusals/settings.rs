@@ -165,9 +165,10 @@ fn unknown_offered_machine_type_fails_only_without_a_match() {
         |types: Value| spec(gpu("instanceTypes", types), "instanceType", json!("g5.xlarge"));
     assert!(!is_fatal(&offer(json!(["g5.xlrage", "g5.xlarge"])).answer()));
     let response = offer(json!(["g5.xlrage"])).answer();
-    let message =
-        "settings.gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
-    assert!(refused(&response).1.starts_with(message), "{:?}", response.results);
+    let message = refused(&response).1;
+    let begin = "settings.gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: a machine \
+                 type of g4dn, g5, ";
+    assert!(message.starts_with(begin) && message.contains("(nearest: g5.xlarge, "), "{message}");
 }
 
 #[test]

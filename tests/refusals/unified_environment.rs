@@ -112,7 +112,7 @@ fn databases_and_sites() {
         ),
         spec_case(
             with("database", "sise", json!("small")),
-            "spec.database.sise: unknown field; allowed: size (nearest: size)",
+            "spec.database.sise: unknown field; allowed: size",
         ),
         spec_case(
             misspelt,

@@ -96,13 +96,22 @@ export function diagnosisOf(parts: readonly Part[]): Diagnosis | undefined {
   return failing?.cause ? { cause: failing.cause, slot: failing.slot } : undefined;
 }
 
+/** A schema with the words that the portal adds to patterns. */
+function described<T>(schema: T): T {
+  const words = (_: string, value: unknown) =>
+    typeof value === 'object' && value !== null && 'pattern' in value
+      ? { ...value, 'x-pattern-in-words': 'the words of the server' }
+      : value;
+  return JSON.parse(JSON.stringify(schema, words)) as T;
+}
+
 /** A kind as the portal describes it, from the XRD. */
 export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): Kind {
   const path = flavour === 'claims' ? ['xrd'] : ['namespaced', 'xrd'];
   const { spec } = parse(read(...path, `${api}.yaml`)) as Definition;
   const names = spec.claimNames ?? spec.names;
   const version = spec.versions[0]!;
-  const schema = version.schema.openAPIV3Schema.properties.spec;
+  const schema = described(version.schema.openAPIV3Schema.properties.spec);
   const apiVersion = `${spec.group}/${version.name}`;
   return {
     ...infoOf(api),
@@ -113,6 +122,7 @@ export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): K
     plural: names.plural,
     description: schema.description,
     claim: flavour === 'claims',
+    offered: flavour === 'claims',
     mayCreate: true,
     schema,
   };

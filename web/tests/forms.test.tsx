@@ -146,7 +146,7 @@ describe('a form', () => {
     };
     expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([
       { path: ['name'], message: 'Required' },
-      { path: ['pattern'], message: 'Invalid format. Pattern: ^a' },
+      { path: ['pattern'], message: 'Allowed: the format in the description' },
     ]);
   });
 
@@ -240,15 +240,12 @@ describe('a form', () => {
     expect(screen.getByLabelText(/^Name\b/)).not.toHaveAttribute('aria-invalid', 'true');
   });
 
-  it('shows the rejection by a rule of the cluster next to the form and at its group', async () => {
+  it('shows the rejection by a rule of the cluster at its group, and says so beside it', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
     await user.selectOptions(await screen.findByLabelText(/^Type/), 'gke');
     await user.selectOptions(screen.getByLabelText(/^Expose/), 'loadBalancer');
-    const refused = await screen.findByText(
-      /is rejected: spec.parameters: expose: loadBalancer is for vcluster/,
-    );
+    const refused = await screen.findByText('1 field needs attention.');
     expect(refused.closest('[role="status"]')).toBeInTheDocument();
-    await user.click(screen.getByRole('button', { name: CREATE }));
     expect(
       await screen.findByText(
         'expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster',
@@ -624,23 +621,68 @@ describe('a workspace without an SSH key', () => {
 });
 
 describe('the known values of a field', () => {
-  it('are suggested with their description and price', async () => {
+  const machine = {
+    value: 'g5.xlarge',
+    description: '1 × NVIDIA A10G (22 GiB), 4 vCPUs, 16 GiB',
+    hourlyUSD: '1.006',
+  };
+  const small = { value: 'g4dn.xlarge', description: '1 × NVIDIA T4 (16 GiB)' };
+  const opened = async (closed = true) => {
     const world = new World();
-    const machine = {
-      value: 'g5.xlarge',
-      description: '1 × NVIDIA A10G (22 GiB), 4 vCPUs, 16 GiB',
-      hourlyUSD: '1.006',
-    };
-    const kind = kindOf('gpu-workspace');
     world.options = [
-      { field: 'spec.parameters.instanceType', options: [machine] },
-      { field: 'spec.parameters.unknown', options: [machine] },
+      { field: 'spec.parameters.instanceType', closed, options: [small, machine] },
+      { field: 'spec.parameters.unknown', closed, options: [machine] },
     ];
-    open(`/new?kind=${kindPath(kind)}`, world);
-    const field = await screen.findByLabelText(/^Instance type/);
-    await waitFor(() => expect(field).toHaveAttribute('list'));
-    const list = document.getElementById(field.getAttribute('list')!)!;
-    expect(list.querySelector('option')).toHaveValue('g5.xlarge');
-    expect(list).toHaveTextContent('1 × NVIDIA A10G (22 GiB), 4 vCPUs, 16 GiB, $1.006 per hour');
+    const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`, world);
+    return { user, field: await screen.findByRole('combobox', { name: /^Instance type/ }) };
+  };
+
+  it('are a list with description and price that typing searches', async () => {
+    const { field, user } = await opened();
+    await user.click(field);
+    const list = screen.getByRole('listbox', { name: 'Choices for Instance type' });
+    const options = () =>
+      within(list)
+        .getAllByRole('option')
+        .map((one) => one.textContent);
+    expect(options()).toHaveLength(2);
+    await user.clear(field);
+    await user.type(field, 'a10g');
+    expect(options()).toEqual([
+      'g5.xlarge1 × NVIDIA A10G (22 GiB), 4 vCPUs, 16 GiB$1.006 per hour',
+    ]);
+    await user.keyboard('{ArrowDown}{Enter}');
+    expect(field).toHaveValue('g5.xlarge');
+    expect(field).toHaveAttribute('aria-expanded', 'false');
+  });
+
+  it('are chosen by a click, and closed by Escape', async () => {
+    const { field, user } = await opened();
+    await user.click(field);
+    await user.click(screen.getByText('g5.xlarge'));
+    expect(field).toHaveValue('g5.xlarge');
+    await user.click(field);
+    expect(screen.getByRole('listbox')).toBeVisible();
+    await expectAccessible();
+    await user.keyboard('{Escape}');
+    expect(screen.queryByRole('listbox')).toBeNull();
+  });
+
+  it('reject a value outside the offer in one sentence with the nearest value', async () => {
+    const { field, user } = await opened();
+    await user.clear(field);
+    await user.type(field, 'g4dn.xlrage');
+    await user.tab();
+    expect(field).toHaveAccessibleDescription(
+      /^g4dn.xlrage is not offered. Choose g4dn.xlarge, g5.xlarge. Nearest: g4dn.xlarge EC2/,
+    );
+  });
+
+  it('allow other values if the offer may be incomplete', async () => {
+    const { field, user } = await opened(false);
+    await user.clear(field);
+    await user.type(field, 'g6.xlarge');
+    await user.tab();
+    expect(field).not.toHaveAttribute('aria-invalid', 'true');
   });
 });

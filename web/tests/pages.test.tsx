@@ -1,3 +1,4 @@
+import type { UserEvent } from '@testing-library/user-event';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { expectAccessible, open } from './app';
@@ -23,6 +24,12 @@ function peopled(): World {
   });
   world.add('virtual-environment', { name: 'preview', namespace: 'team-shop', stage: 'half-way' });
   return world;
+}
+
+/** Opens all values of the connection details, with the secrets among them. */
+async function reveal(user: UserEvent): Promise<void> {
+  await user.click(await screen.findByText('All values'));
+  await user.click(screen.getByRole('button', { name: 'Show secrets' }));
 }
 
 describe('my environments', () => {
@@ -109,9 +116,9 @@ describe('one environment', () => {
   it('explains a failure in the provider’s own words', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/broken`, peopled());
     const parts = await screen.findByRole('region', { name: 'Resources' });
-    expect(
-      within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/),
-    ).toBeVisible();
+    const words = within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capac/);
+    // The cause comes first. The provider's long message is one click away.
+    expect(words.closest('details')).not.toHaveAttribute('open');
     // The cause is shown at the top of the page and at the resource.
     expect(screen.getAllByText(/^What helps: /)).not.toHaveLength(0);
     expect(within(parts).getByText(/What helps: /)).toBeVisible();
@@ -163,7 +170,7 @@ describe('one environment', () => {
     const view = world.add('virtual-environment', { name: 'preview', namespace: 'team-shop' });
     open(`/environments/team-shop/environments.${G}/preview`, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
-    expect(within(connect).getByText('paved connect preview -n team-shop')).toBeVisible();
+    expect(connect).toHaveTextContent('paved connect preview -n team-shop');
     for (const endpoint of addresses) {
       act(() => void world.change(view, { endpoint }));
       expect(await within(connect).findByText(endpoint)).toBeVisible();
@@ -206,7 +213,9 @@ describe('one environment', () => {
     open(ADA, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
     expect(within(connect).getByText(/No SSH key: connect by AWS Session Manager/)).toBeVisible();
-    expect(within(connect).getByRole('link', { name: 'your list of keys' })).toBeVisible();
+    expect(
+      within(connect).getByRole('link', { name: 'Add a key for new workspaces' }),
+    ).toBeVisible();
   });
 
   it('fetches secrets only on a click, and removes them when hidden', async () => {
@@ -214,6 +223,7 @@ describe('one environment', () => {
     const show = await screen.findByRole('button', { name: 'Show' });
     expect(world.asked.filter((one) => one.includes('connection'))).toEqual([]);
     await user.click(show);
+    await reveal(user);
     expect(await screen.findByText('correct-horse-battery')).toBeVisible();
     await expectAccessible();
     await user.click(screen.getByRole('button', { name: 'Hide' }));
@@ -226,6 +236,7 @@ describe('one environment', () => {
     async (reason) => {
       const { world, user } = open(ADA, peopled());
       await user.click(await screen.findByRole('button', { name: 'Show' }));
+      await reveal(user);
       await screen.findByText('correct-horse-battery');
       world.me = undefined;
       world.reset(reason);
@@ -339,7 +350,8 @@ describe('one environment', () => {
 
   it('reports a missing environment', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/nobody`, peopled());
-    expect(await screen.findByText(/"nobody" not found/)).toBeVisible();
+    expect(await screen.findByRole('heading', { name: 'nobody does not exist' })).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
     await expectAccessible();
   });
 });
@@ -829,6 +841,7 @@ describe('the user of the page', () => {
     world.streaming = false;
     const { user } = open(ADA, world);
     await user.click(await screen.findByRole('button', { name: 'Show' }));
+    await reveal(user);
     await screen.findByText('correct-horse-battery');
     const other = new BroadcastChannel('paved-signed-out');
     onTestFinished(() => other.close());

@@ -114,7 +114,7 @@ describe('an environment near its end', () => {
     workspace(world);
     const { user } = open(ADA, world);
     const banner = await screen.findByRole('region', { name: /^This environment stops in 25 min/ });
-    expect(banner).toHaveTextContent('paved extend ada 4h');
+    expect(banner).toHaveTextContent(/At \d+ \w+ \d+, .* Extend it to keep it longer/);
     await expectAccessible();
     await user.click(within(banner).getByRole('button', { name: 'Extend' }));
     const dialog = await screen.findByRole('dialog', { name: 'Extend ada' });
@@ -297,9 +297,7 @@ describe('the form', () => {
     expect(within(group).queryByText(/^Idle/)).toBeNull();
     await user.type(ttl, '8');
     await user.tab();
-    expect(ttl).toHaveAccessibleDescription(
-      /Use a whole number with s, m, h, d or w, for example 8h, or never/,
-    );
+    expect(ttl).toHaveAccessibleDescription(/^Allowed: the words of the server/);
     await user.type(ttl, 'h');
     await waitFor(() => expect(ttl).not.toHaveAttribute('aria-invalid', 'true'));
     await expectAccessible();
@@ -389,8 +387,9 @@ describe('operations', () => {
       lifecycle: {},
     });
     world.add('stock-pool', { name: 'render', namespace: 'team-shop', power: 'Running' });
+    world.budgets = { 'team-vision': '0.5' };
     const { user } = open('/operations', world);
-    const costs = await screen.findByRole('region', { name: 'Estimated cost per hour' });
+    const costs = await screen.findByRole('region', { name: 'Estimated cost' });
     const rows = () =>
       within(costs)
         .getAllByRole('row')
@@ -398,20 +397,24 @@ describe('operations', () => {
         .map((row) => [...row.children].map(({ textContent }) => textContent).join(' | '));
     await waitFor(() =>
       expect(rows()).toEqual([
-        'ada@acme.io | 2 | $0.542 + 1 unknown | $0.00 | 1',
-        'alan@acme.io | 2 | $0.011 | $0.011 | 0',
+        'ada@acme.io | 2 | $0.542 + 1 unknown | $396 + 1 unknown | $0.00 | 1',
+        'alan@acme.io | 2 | $0.011 | $8 | $0.011 | 0',
       ]),
     );
-    expect(costs).toHaveTextContent('all environments$0.553 + 1 unknown');
-    expect(costs).toHaveTextContent('stopped environments$0.011');
+    expect(costs).toHaveTextContent('all environments, per hour$0.553 + 1 unknown');
+    expect(costs).toHaveTextContent('stopped environments, per hour$0.011');
     expect(costs).toHaveTextContent('environments without a price1');
     expect(costs).toHaveTextContent('1 environment could not be created, and is not in the sums.');
     await user.click(within(costs).getByLabelText('By kind'));
     await waitFor(() =>
       expect(rows()).toEqual([
-        'GPU workspace | 3 | $0.553 | $0.011 | 0',
-        'GPU stock pool | 1 | Unknown | $0.00 | 1',
+        'GPU workspace | 3 | $0.553 | $404 | $0.011 | 0',
+        'GPU stock pool | 1 | Unknown | Unknown | $0.00 | 1',
       ]),
+    );
+    await user.click(within(costs).getByLabelText('By namespace'));
+    await waitFor(() =>
+      expect(rows()).toContain('team-vision | 3 | $0.553 | $404 | $0.011 | 0 | $0.50 (111 % used)'),
     );
     const ends = screen.getByRole('region', { name: 'Expires next' });
     expect(

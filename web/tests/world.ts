@@ -31,6 +31,9 @@ export class World {
   /** Further kinds that the portal lists. */
   readonly others: Kind[] = [];
   readonly environments = new Map<string, Stored>();
+  budgets: Record<string, string> = {};
+  /** Receives each merge patch. */
+  patched: (patch: unknown) => void = () => {};
   keys: string[] = [
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop',
   ];
@@ -251,6 +254,8 @@ export class World {
         return this.create(body as Document, url.searchParams.get('dryRun') === 'true');
       case 'POST /api/v1/preview':
         return this.preview(body as Document);
+      case 'GET /api/v1/budgets':
+        return json({ hourlyUSD: this.budgets });
       case 'GET /api/v1/keys':
         return json({ keys: this.keys });
       case 'PUT /api/v1/keys':
@@ -336,6 +341,7 @@ export class World {
     if (view) return json({ secret: secretOf(stored), values: this.secrets(stored) });
     if (request.method === 'DELETE') return this.delete(kind, stored, url.searchParams.get('uid'));
     if (request.method === 'PUT') this.replace(kind, stored, body);
+    if (request.method === 'PATCH') this.patched(body);
     return json(whole(stored));
   }
 

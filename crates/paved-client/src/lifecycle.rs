@@ -225,6 +225,11 @@ impl Subject {
         api.patch(&self.environment.name, &params, &Patch::Merge(&change.patch())).await
     }
 
+    /// The kind of the environment.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
     /// The environment as it was read.
     pub fn into_found(self) -> Found {
         Found { kind: self.kind, object: self.object, listed: None }

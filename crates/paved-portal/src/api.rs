@@ -1,6 +1,7 @@
 //! `/api/v1`: a file for each resource.
 
 mod budget;
+pub(super) mod budgets;
 pub(super) mod changes;
 mod check;
 mod composed;

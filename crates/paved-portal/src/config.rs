@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use function_paved_road::apis::Flavour;
 use ipnet::IpNet;
 use jiff::SignedDuration;
 use tracing::Level;
@@ -32,7 +33,28 @@ pub(super) struct Config {
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) auth: Auth,
     pub(super) template: Option<Template>,
+    pub(super) apis: Apis,
     pub(super) level: Level,
+}
+
+/// The API style of new environments, if a cluster has both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Apis {
+    /// One style, for one card of each API.
+    Only(Flavour),
+    /// Both styles, for two cards of each API.
+    Both,
+}
+
+impl Apis {
+    /// Whether the portal offers a kind of this style. `others` has the styles of the other kinds
+    /// of the same API.
+    pub(super) fn offers(self, flavour: Flavour, others: &[Flavour]) -> bool {
+        match self {
+            Self::Only(wanted) => flavour == wanted || !others.contains(&wanted),
+            Self::Both => true,
+        }
+    }
 }
 
 /// A certificate and its key.
@@ -126,6 +148,7 @@ impl Config {
             trusted_proxies: proxies(flags)?,
             auth,
             template: flags.namespace_template.as_deref().map(template).transpose()?,
+            apis: apis(flags.apis.as_deref().unwrap_or("claims"))?,
             level: level(flags.log_level.as_deref().unwrap_or("info"))?,
         })
     }
@@ -184,6 +207,7 @@ fn over(flags: Flags, file: Flags) -> Flags {
         },
         session_ttl: flags.session_ttl.or(file.session_ttl),
         namespace_template: flags.namespace_template.or(file.namespace_template),
+        apis: flags.apis.or(file.apis),
         log_level: flags.log_level.or(file.log_level),
         ..flags
     }
@@ -248,6 +272,16 @@ fn proxies(flags: &Flags) -> Result<Vec<IpNet>, Failure> {
 fn template(text: &str) -> Result<Template, Failure> {
     Template::parse(text)
         .map_err(|allowed| wrong("namespace-template", format!("{text:?}"), &allowed))
+}
+
+fn apis(text: &str) -> Result<Apis, Failure> {
+    match text {
+        "both" => Ok(Apis::Both),
+        text => text
+            .parse()
+            .map(Apis::Only)
+            .map_err(|_| wrong("apis", format!("{text:?}"), "allowed: claims, namespaced, both")),
+    }
 }
 
 fn level(text: &str) -> Result<Level, Failure> {
@@ -402,6 +436,7 @@ mod tests {
                 "--namespace-template: found",
                 "{group}",
             ),
+            ("{auth: none, apis: all}", "--apis: found \"all\"", "claims, namespaced, both"),
             ("{auth: none, log-level: loud}", "--log-level: found \"loud\"", "debug"),
         ] {
             let told = told(yaml);
@@ -422,6 +457,20 @@ mod tests {
         ] {
             assert_eq!(session_ttl(text).is_ok(), fits, "{text}");
         }
+    }
+
+    #[test]
+    fn one_style_of_each_api_is_offered_where_a_cluster_has_both() {
+        let claims = apis("claims").unwrap();
+        assert!(claims.offers(Flavour::Claims, &[Flavour::Namespaced]));
+        assert!(!claims.offers(Flavour::Namespaced, &[Flavour::Claims]));
+        assert!(claims.offers(Flavour::Namespaced, &[]));
+        assert!(claims.offers(Flavour::Namespaced, &[Flavour::Namespaced]));
+        let namespaced = apis("namespaced").unwrap();
+        assert!(!namespaced.offers(Flavour::Claims, &[Flavour::Namespaced]));
+        let both = apis("both").unwrap();
+        assert!(both.offers(Flavour::Claims, &[Flavour::Namespaced]));
+        assert!(both.offers(Flavour::Namespaced, &[Flavour::Claims]));
     }
 
     #[test]

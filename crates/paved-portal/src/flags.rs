@@ -139,6 +139,10 @@ pub struct Flags {
     #[arg(long, value_name = "TEMPLATE", env = "PAVED_PORTAL_NAMESPACE_TEMPLATE")]
     pub(crate) namespace_template: Option<String>,
 
+    /// APIs for new environments: claims, namespaced or both, if a cluster has both [default: claims].
+    #[arg(long, value_name = "APIS", env = "PAVED_PORTAL_APIS")]
+    pub(crate) apis: Option<String>,
+
     /// Log level: error, warn, info or debug [default: info].
     #[arg(long, value_name = "LEVEL", env = "PAVED_PORTAL_LOG_LEVEL")]
     pub(crate) log_level: Option<String>,

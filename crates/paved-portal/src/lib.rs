@@ -3,6 +3,7 @@
 //! server allows, and writes with the user's rights.
 
 mod access;
+mod action;
 mod address;
 mod answer;
 mod api;

@@ -11,7 +11,9 @@ use utoipa_axum::routes;
 
 use super::Portal;
 use super::answer::Answer;
-use super::api::{changes, connection, environments, keys, kinds, lifecycle, me, preview, watch};
+use super::api::{
+    budgets, changes, connection, environments, keys, kinds, lifecycle, me, preview, watch,
+};
 use super::health;
 use super::legacy_api;
 use super::problem::{FieldError, ProblemDetails};
@@ -88,6 +90,7 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(lifecycle::start))
         .routes(routes!(preview::preview))
         .routes(routes!(preview::change))
+        .routes(routes!(budgets::list))
         .routes(routes!(keys::get, keys::put))
         .routes(routes!(watch::watch))
         .routes(routes!(legacy_api::workspaces::list, legacy_api::workspaces::create))

@@ -79,6 +79,7 @@ impl FromRef<Portal> for Kinds {
             catalog: Arc::clone(&portal.catalog),
             access: Arc::clone(&portal.access),
             namespaces: portal.namespaces.clone(),
+            apis: portal.config.apis,
         }
     }
 }

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
+use function_paved_road::check::patterns::plain;
 use paved_client::cluster::invalid_name;
 
 /// The maximum number of violations in a problem.
@@ -275,7 +276,7 @@ impl Problem {
 }
 
 impl From<kube::Error> for Problem {
-    /// Passes on the API server's error. Errors below HTTP are only logged, because addresses are
+    /// Passes on the API server's error in words. Errors below HTTP are only logged, because addresses are
     /// internal.
     fn from(error: kube::Error) -> Self {
         if let Some(message) = invalid_name(&error) {
@@ -291,12 +292,12 @@ impl From<kube::Error> for Problem {
             504 => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::BAD_GATEWAY,
         };
-        let mut problem = Self::new(status, answer.message.clone());
+        let mut problem = Self::new(status, plain(&answer.message));
         problem.0.reason = cut(answer.reason.clone(), FIELD);
         let causes = answer.details.iter().flat_map(|details| &details.causes);
         problem.0.errors = causes
             .take(TOLD)
-            .map(|cause| FieldError::new(cause.field.clone(), cause.message.clone()))
+            .map(|cause| FieldError::new(cause.field.clone(), plain(&cause.message)))
             .collect();
         problem
     }
@@ -338,6 +339,20 @@ mod tests {
             json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422, "detail": "is invalid",
                 "reason": "Invalid", "error": "is invalid", "errors": [{"field": "spec.replicas", "message": "must be positive"}]})
         );
+    }
+
+    #[test]
+    fn pattern_of_the_api_server_is_told_in_words() {
+        let message = "Invalid value: \"us\": spec.parameters.region in body should match \
+                       '^[a-z]{2,4}(-[a-z]+)+-[0-9]$'";
+        let status = json!({"code": 422, "message": format!("is invalid: {message}"),
+            "details": {"causes": [{"field": "spec.parameters.region", "message": message}]}});
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        let told = serde_json::to_value(Problem::from(error)).unwrap();
+        let words = "Invalid value: \"us\": spec.parameters.region in body should be an AWS region, \
+                     for example us-east-1";
+        assert_eq!(told["errors"][0]["message"], words);
+        assert_eq!(told["detail"], format!("is invalid: {words}"));
     }
 
     #[test]

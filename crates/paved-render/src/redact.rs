@@ -1,38 +1,26 @@
 //! Removes possible secrets from the message of a violation.
 
 use crossplane::secrets::struck;
+use function_paved_road::check::patterns::plain;
 use function_paved_road::check::{Refused, kubernetes, location};
-use function_paved_road::lifecycle::Span;
 use k8s_schema::Violation;
 use serde_json::Value;
 
 use crate::Written;
 
-/// The same violation of `object` without secrets. For a pattern that the function has words for,
-/// the message is the function's own, which gives the reason. Any other URL is shown without the user
-/// before its @ and without its query.
+/// The same violation of `object` without secrets and regular expressions. For a pattern with a
+/// check of the function, the message is the function's own, which gives the reason. Any other URL
+/// is shown without the user before its @ and without its query.
 pub fn redacted(violation: Violation, object: &Value) -> Violation {
-    let violation = in_words(violation);
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
-    let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
+    let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else {
+        return Violation { message: plain(&violation.message), ..violation };
+    };
     let message = match refusal(&violation.message, value) {
         Some(refused) => refused.to_string(),
-        None => violation.message.replace(&shown(value), &shown(&struck(value))),
+        None => plain(&violation.message).replace(&shown(value), &shown(&struck(value))),
     };
     Violation { message, ..violation }
-}
-
-/// The violation of a duration's pattern, in the function's words.
-fn in_words(violation: Violation) -> Violation {
-    match violation.message.split_once("; ") {
-        Some((found, allowed)) if allowed.contains(Span::PATTERN) => {
-            let hint =
-                allowed.split_once("; ").map_or_else(String::new, |(_, hint)| format!("; {hint}"));
-            let message = format!("{found}; allowed: {}{hint}", Span::ALLOWED);
-            Violation { message, ..violation }
-        }
-        _ => violation,
-    }
 }
 
 /// The field and the message of a fatal result.

@@ -43,6 +43,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   "listen" (printf "%s:8080" .Values.listenAddress)
   "public-url" .Values.publicUrl
   "log-level" .Values.logLevel
+  "apis" .Values.apis
   "auth" "oidc"
   "oidc-issuer" .Values.oidc.issuer
   "oidc-client-id" .Values.oidc.clientId

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use function_paved_road::apis::AnyApi;
+use function_paved_road::settings::Settings as ApiSettings;
 use function_proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
-use paved_client::cluster::{Cluster, Composition, Reference, compositions, is_denied};
+use paved_client::cluster::{
+    Cluster, Composition, Kind, Kinds, Reference, compositions, is_denied,
+};
 use paved_render::function;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::{Stored, Subject, pipeline_step as pipeline};
@@ -14,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::plan::Step;
 use crate::Console;
-use crate::cli::Apply;
+use crate::cli::{self, Apply};
 use crate::failure::Failure;
 use crate::files::Inputs;
 use crate::prepare::{self, Sources, settings};
@@ -99,7 +103,7 @@ impl Source {
                 settings::find(&stored.target, &step.file, sources, &[], console)?
             }
             Self::Cluster(pipeline) => (**pipeline).clone(),
-            Self::Unknown(_) => pipeline::Step::example(&stored.target)?,
+            Self::Unknown(_) => pipeline::Step::example(&stored.target, &stored.object["spec"])?,
             Self::Foreign(why) => return Err(Failure::Usage(why.clone())),
         };
         Ok(stored.among(composite, pipeline, step.what()))
@@ -191,8 +195,45 @@ async fn source_from_cluster(
                 .to_owned(),
         );
     }
-    let suiting: Vec<_> =
-        all.iter().filter(|one| one.serves(&step.kind) && one.suits(spec)).collect();
+    pipeline_of(&step.kind, spec, all, settings, cluster).await
+}
+
+/// The Settings of each API in the cluster. `None` if the cluster does not have the API, or if its
+/// Settings cannot be read.
+pub(crate) async fn settings_of(
+    apis: &[&'static dyn AnyApi],
+    access: &cli::Access,
+) -> Result<Vec<Option<ApiSettings>>, Failure> {
+    let cluster = access.connect().await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let all = compositions(&cluster).await?.unwrap_or_default();
+    let mut read = Settings::default();
+    let mut found = Vec::new();
+    for api in apis {
+        let mut own = None;
+        let name = api.info().name;
+        let kinds = kinds.all().iter();
+        for kind in kinds.filter(|kind| kind.paved_api().is_some_and(|api| api.info().name == name))
+        {
+            let source = pipeline_of(kind, &Value::Null, &all, &mut read, &cluster).await;
+            if let Ok(Source::Cluster(step)) = source {
+                own = own.or_else(|| step.settings());
+            }
+        }
+        found.push(own);
+    }
+    Ok(found)
+}
+
+/// The step of the Composition that suits an environment of a kind.
+async fn pipeline_of(
+    kind: &Kind,
+    spec: &Value,
+    all: &[Composition],
+    settings: &mut Settings,
+    cluster: &Cluster,
+) -> Result<Source, String> {
+    let suiting: Vec<_> = all.iter().filter(|one| one.serves(kind) && one.suits(spec)).collect();
     let [composition] = suiting.as_slice() else {
         let names: Vec<&str> = suiting.iter().map(|one| one.name()).collect();
         let found =

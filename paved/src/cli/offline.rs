@@ -36,6 +36,35 @@ Exit codes:
   2  rejected: an API server would reject the claim
   3  rejected by the composition: the spec is invalid";
 
+/// The help of `paved offers`, with the exit codes of the cluster in a build with a client.
+macro_rules! offers_help {
+    ($cluster:literal) => {
+        concat!(
+            "\
+Without --settings and --composition, the offers are those of your cluster.
+
+Examples:
+  paved offers gpu-workspace                           machines, regions and releases
+  paved offers gpu-workspace --field instanceType --region eu-west-1
+  paved offers --settings settings.yaml -o json        the offers of all APIs, for scripts
+
+Exit codes:
+  0    done
+  1    usage: a bad flag, an unknown kind or field, an unreadable file, or invalid Settings",
+            $cluster
+        )
+    };
+}
+
+#[cfg(not(feature = "cluster"))]
+pub(super) const OFFERS_HELP: &str = offers_help!("");
+#[cfg(feature = "cluster")]
+pub(super) const OFFERS_HELP: &str = offers_help!(
+    "
+  6    no access: the cluster that a flag selects does not answer, or denies access
+  130  stopped by Ctrl-C"
+);
+
 pub(super) const PLATFORM_HELP: &str = "\
 Examples:
   paved platform --settings settings.yaml -o platform/
@@ -115,6 +144,10 @@ pub(crate) struct Init {
     #[arg(long, value_name = "PATH=VALUE", value_parser = path_and_value)]
     pub(crate) set: Vec<(String, String)>,
 
+    /// Settings or EnvironmentConfig with the offers and limits [default: none].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
     /// File with your public SSH key, for a GPU workspace, for example ~/.ssh/id_ed25519.pub. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub(crate) ssh_key: Vec<PathBuf>,
@@ -126,6 +159,42 @@ pub(crate) struct Init {
     /// Replace the file if it exists.
     #[arg(long, requires = "file")]
     pub(crate) force: bool,
+}
+
+/// Flags of `paved offers`.
+#[derive(Args, Debug)]
+pub(crate) struct Offers {
+    /// Kind, its plural or abbreviation, or the name of the API [default: all APIs].
+    #[arg(value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+
+    /// Field: its path or the end of its path, for example instanceType [default: all fields].
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) field: Option<String>,
+
+    /// Region of the prices [default: the first region of the offer].
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+
+    /// Output format: text or json.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: TextOrJson,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) access: super::online::Access,
+}
+
+/// Output format of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// Numbered tables.
+    Text,
+    /// A list of offers.
+    Json,
 }
 
 /// Flags of `paved platform`.

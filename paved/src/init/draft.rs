@@ -70,21 +70,38 @@ impl Draft {
     }
 
     /// Sets a field to a typed value. A value that is not allowed is removed again.
-    pub(super) fn answer(&mut self, field: &Needed, text: &str) -> Result<(), String> {
+    pub(super) fn answer(&mut self, path: &str, text: &str) -> Result<(), String> {
         let before = self.object.clone();
-        if field.path == NAME {
+        if path == NAME {
             self.object["metadata"]["name"] = json!(text);
         } else {
-            let keys: Vec<String> = field.path.split('.').skip(1).map(str::to_owned).collect();
+            let keys: Vec<String> = path.split('.').skip(1).map(str::to_owned).collect();
             self.put(&keys, text)?;
         }
-        match self.wrong_at(&field.path).first() {
+        match self.wrong_at(path).first() {
             None => Ok(()),
             Some(violation) => {
                 self.object = before;
                 Err(violation.message.clone())
             }
         }
+    }
+
+    /// Whether the user has given a field a value.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.object
+            .pointer(&format!("/{}", path.replace('.', "/")))
+            .is_some_and(|value| !value.is_null() && Some(value) != self.default_value(path))
+    }
+
+    /// The default of a text field.
+    pub(super) fn default(&self, path: &str) -> Option<String> {
+        self.default_value(path)?.as_str().map(str::to_owned)
+    }
+
+    fn default_value(&self, path: &str) -> Option<&Value> {
+        let keys: Vec<&str> = path.split('.').skip(1).collect();
+        below(&self.schema, &keys)?.get("default")
     }
 
     /// The missing required fields, each with the allowed values.

@@ -19,20 +19,8 @@ impl Target {
     /// The target of the flags. A kind that only one of the two APIs has selects this API.
     pub(super) fn find(args: &Init) -> Result<Self, Failure> {
         let wanted = args.kind.to_lowercase();
-        let is = |names: &Names| {
-            let own = [names.kind, names.plural, names.singular];
-            own.iter().chain(names.short).any(|name| name.to_lowercase() == wanted)
-        };
-        let claimed = APIS.iter().find(|api| api.info().name == wanted || is(&api.info().claim));
-        let composed = APIS.iter().find(|api| is(&api.info().namespaced));
-        let legacy = APIS.iter().find(|api| is(&api.info().composite));
-        let (api, own) = match (claimed, composed, legacy) {
-            (Some(api), ..) | (None, None, Some(api)) => (api, Flavour::Claims),
-            (None, Some(api), _) => (api, Flavour::Namespaced),
-            (None, None, None) => {
-                return Err(Failure::Usage(suggest::names("kind", &args.kind, &known())));
-            }
-        };
+        let is = |names: &Names| is_called(names, &wanted);
+        let (api, own) = named(&args.kind)?;
         let flavour = args.flavour.unwrap_or(own);
         let info = api.info();
         let fits = match flavour {
@@ -40,7 +28,7 @@ impl Target {
             Flavour::Namespaced => is(&info.namespaced),
         };
         let group = group_of(flavour, args.group.as_deref())?;
-        let target = Self { api: *api, flavour, group };
+        let target = Self { api, flavour, group };
         if !fits && info.name != wanted {
             let (kind, own) = (&args.kind, target.kind());
             return Err(Failure::Usage(format!(
@@ -69,6 +57,26 @@ impl Target {
         let schema = &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["spec"].clone()
     }
+}
+
+/// The API with a kind, and the API style that has the kind. The name of an API means claims.
+pub(crate) fn named(kind: &str) -> Result<(&'static dyn AnyApi, Flavour), Failure> {
+    let wanted = kind.to_lowercase();
+    let is = |names: &Names| is_called(names, &wanted);
+    let claimed = APIS.iter().find(|api| api.info().name == wanted || is(&api.info().claim));
+    let composed = APIS.iter().find(|api| is(&api.info().namespaced));
+    let legacy = APIS.iter().find(|api| is(&api.info().composite));
+    match (claimed, composed, legacy) {
+        (Some(api), ..) | (None, None, Some(api)) => Ok((*api, Flavour::Claims)),
+        (None, Some(api), _) => Ok((*api, Flavour::Namespaced)),
+        (None, None, None) => Err(Failure::Usage(suggest::names("kind", kind, &known()))),
+    }
+}
+
+/// Whether a kind has a name, in lowercase.
+fn is_called(names: &Names, wanted: &str) -> bool {
+    let own = [names.kind, names.plural, names.singular];
+    own.iter().chain(names.short).any(|name| name.to_lowercase() == wanted)
 }
 
 /// The kinds for users, in both APIs.

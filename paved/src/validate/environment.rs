@@ -1,6 +1,7 @@
 //! Errors in a claim or an XR: the API server's and the function's.
 
 use function_paved_road::apis::Flavour;
+use function_paved_road::check::patterns::is_about_pattern;
 use function_paved_road::lifecycle::REQUESTS;
 use function_paved_road::reason::Reason;
 use function_proto::v1::{Result as FunctionResult, Severity};
@@ -67,7 +68,7 @@ impl Check<'_> {
             );
             tell(warning, notes);
         }
-        let known = std::mem::take(&mut stored.violations);
+        let mut known = std::mem::take(&mut stored.violations);
         if !known.is_empty() && stored.object["spec"].is_object() {
             stored.make_readable();
         }
@@ -79,6 +80,18 @@ impl Check<'_> {
             }
             Ok(composed) => composed,
         };
+        // For a pattern, the function has the better message: it knows the offer.
+        let is_text = |path: &str| {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            self.value.pointer(&pointer).is_some_and(Value::is_string)
+        };
+        for known in known.iter_mut().filter(|known| is_about_pattern(&known.message)) {
+            let better = composed.iter().find(|fatal| fatal.path == known.path);
+            // The function does not see a number in the place of a text.
+            if let Some(better) = better.filter(|_| is_text(&known.path)) {
+                known.message.clone_from(&better.message);
+            }
+        }
         composed.retain(|fatal| !known.iter().any(|known| overlap(&known.path, &fatal.path)));
         let refused = known.into_iter().map(graded(Grade::Schema));
         Ok(refused.chain(composed.into_iter().map(graded(Grade::Composition))).collect())
@@ -104,7 +117,8 @@ impl Check<'_> {
         let mut settled = step.settled;
         if !settled || self.settings_refused {
             // Valid Settings reveal the other errors.
-            step.input = pipeline_step::Step::example(&stored.target)?.input;
+            step.input =
+                pipeline_step::Step::example(&stored.target, &stored.object["spec"])?.input;
         }
         step.allow_missing_settings();
         let subject = stored.among(around, step, title(self.value));
@@ -124,18 +138,22 @@ impl Check<'_> {
         }
         let composite = subject.world.composite();
         let kind = composite["kind"].as_str().unwrap_or_default();
-        for warning in regions::in_spec(kind, &composite["spec"]) {
-            tell(format!("{}: {warning}", title(self.value)), notes);
-        }
-        for warning in function::warnings_about_fields(&response) {
-            tell(format!("warning: {}: {}", title(self.value), harmless(&warning)), notes);
-        }
         let is_wrong = |result: &&FunctionResult| {
             result.severity() == Severity::Fatal
                 || result.reason() == Reason::OldSchemaRevision.to_string()
         };
         let wrong = response.results.iter().filter(is_wrong);
-        Ok(wrong.map(|result| fatal_violation(&result.message)).collect())
+        let wrong: Vec<Violation> = wrong.map(|result| fatal_violation(&result.message)).collect();
+        for warning in regions::in_spec(kind, &composite["spec"]) {
+            // An error of the same field says more.
+            if !wrong.iter().any(|wrong| warning.starts_with(&format!("{}: ", wrong.path))) {
+                tell(format!("{}: {warning}", title(self.value)), notes);
+            }
+        }
+        for warning in function::warnings_about_fields(&response) {
+            tell(format!("warning: {}: {}", title(self.value), harmless(&warning)), notes);
+        }
+        Ok(wrong)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Finds errors in Settings of all kinds of documents.
 
 use function_paved_road::apis;
+use function_paved_road::check::patterns::is_about_pattern;
 use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
@@ -100,7 +101,7 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
         let is_better = |other: &Violation| {
             other.path == known.path && !other.message.ends_with("; allowed: a text, in quotes")
         };
-        known.message.contains(" that matches ") && beyond.iter().any(is_better)
+        is_about_pattern(&known.message) && beyond.iter().any(is_better)
     };
     violations.retain(|known| !is_worse(known));
     beyond

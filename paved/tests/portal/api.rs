@@ -708,6 +708,88 @@ async fn preview_tells_a_running_environment_from_a_new_one() {
 }
 
 #[tokio::test]
+async fn action_of_a_user_is_logged_and_has_an_event() {
+    let (cluster, portal) = both().await;
+    cluster.grant("portal", "create /api/v1/namespaces/team-vision/events", true);
+    let path = "/api/v1/environments/team-vision/stockpools/spare";
+    let made = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    let refused = portal.json("DELETE", "bob", path, &Value::Null).await;
+    assert_eq!(refused.status, 403, "{:?}", refused.body);
+    assert_eq!(portal.json("DELETE", "ada", path, &Value::Null).await.status, 202);
+    portal.until_logged(r#""audit":"delete","user":"ada""#).await;
+    let log = portal.log();
+    for (verb, user, outcome) in
+        [("create", "ada", "done"), ("delete", "bob", "refused"), ("delete", "ada", "done")]
+    {
+        let line = log.lines().find(|line| {
+            line.contains(&format!(r#""audit":"{verb}","user":"{user}""#))
+                && line.contains(&format!(r#""outcome":"{outcome}""#))
+        });
+        let line = line.unwrap_or_else(|| panic!("{verb} {user}: {log}"));
+        assert!(line.contains(r#""namespace":"team-vision","name":"spare""#), "{line}");
+    }
+    let mut events = Vec::new();
+    for _ in 0..100 {
+        events = cluster.paths("namespaces/team-vision/events/");
+        if events.len() >= 2 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let mut found: Vec<(String, String)> = events
+        .iter()
+        .filter_map(|path| cluster.get(path))
+        .map(|event| {
+            assert_eq!(event["involvedObject"]["name"], "spare", "{event}");
+            assert_eq!(event["reportingComponent"], "paved-portal", "{event}");
+            let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+            (text("reason"), text("message"))
+        })
+        .collect();
+    found.sort();
+    let expected = ["Created", "Deleted"].map(|reason| {
+        let message = format!("ada {} this environment in the portal", reason.to_lowercase());
+        (reason.to_owned(), message)
+    });
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn one_kind_of_each_api_is_offered() {
+    let (_cluster, portal) = both().await;
+    let kinds = portal.get("ada", "/api/v1/kinds").await.json();
+    let kinds = kinds.as_array().unwrap();
+    let offered: Vec<&Value> = kinds.iter().filter(|kind| kind["offered"] == true).collect();
+    let mut apis: Vec<&str> = offered.iter().filter_map(|kind| kind["api"].as_str()).collect();
+    let all = apis.len();
+    apis.sort_unstable();
+    apis.dedup();
+    assert_eq!(apis.len(), all, "{offered:?}");
+}
+
+#[tokio::test]
+async fn rejection_by_a_pattern_is_in_words() {
+    let (cluster, portal) = both().await;
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    let mut wrong = pool("spare");
+    wrong["spec"]["specName"] = json!("not a label");
+    wrong["spec"]["image"] = json!("NOT an image");
+    for path in ["/api/v1/preview", "/api/v1/environments"] {
+        let problem = portal.json("POST", "ada", path, &wrong).await;
+        assert_eq!(problem.status, 422, "{path}: {:?}", problem.body);
+        let problem = problem.json();
+        assert_eq!(problem["errors"].as_array().map(Vec::len), Some(2), "{path}: {problem}");
+        let text = problem.to_string();
+        assert!(!text.contains("[a-z") && !text.contains("^"), "{path}: {text}");
+        assert!(text.contains("1 to 63 letters, digits and . _ -"), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn connection_details_are_shown_on_request_with_the_right() {
     let (cluster, portal) = both().await;
     let mut object = environment("ApplicationEnvironment", "ada");

@@ -183,10 +183,13 @@ async fn older_api_rejects_what_the_function_rejects() {
     let first = &kind["options"][0];
     assert_eq!(first["field"], "spec.parameters.instanceType", "{first}");
     assert_eq!(first["options"][0]["hourlyUSD"], "0.526", "{first}");
-    assert_eq!(kind["options"][2]["options"], json!([{"value": "us-east-1"}]));
+    assert_eq!(kind["options"][1]["options"], json!([{"value": "us-east-1"}]));
+    assert_eq!(kind["options"][1]["closed"], true);
     // Settings are for users with a use for them.
     let other = portal.get("eve", "/api/v1/kinds/gpudevworkspaceclaims").await.json();
-    assert_eq!(other["options"].as_array().unwrap().len(), 2, "{}", other["options"]);
+    let others = other["options"].as_array().unwrap();
+    assert_eq!(others.len(), 2, "{others:?}");
+    assert!(others.iter().all(|one| one["closed"] == false), "{others:?}");
 }
 
 #[tokio::test]

@@ -19,10 +19,7 @@ fn claim_is_checked_without_settings_with_a_note() {
     );
     assert_eq!(run.code, 3, "{}", run.err);
     assert!(
-        run.err.contains(
-            "settings.gpuWorkspace.amis.eu-west-1: region eu-west-1 has no machine \
-             image"
-        ),
+        run.err.contains("spec.parameters.region: found \"eu-west-1\"; allowed: us-east-1\n"),
         "{}",
         run.err
     );

@@ -34,7 +34,7 @@ impl Parameters {
             list.map(|list| check::cidrs("spec.parameters.allowedCidrs", list, &mut fields));
         self.check_limit(settings, &mut fields, cx)?;
         fields.check("spec.parameters.owner", check::shape(&self.owner, 128, is_owner, OWNERS));
-        fields.check("spec.parameters.region", self.check_region(cx));
+        fields.check("spec.parameters.region", self.check_region(settings, cx));
         fields.check("spec.parameters.diskGB", self.check_disk(cx));
         self.check_keys(&mut fields, cx);
         fields.check("spec.parameters.opencvVersion", self.check_opencv(cx));
@@ -50,14 +50,12 @@ impl Parameters {
         settings: &GpuWorkspaceSettings,
         cx: &Composition<'_>,
     ) -> Result<&'static Machine, Refused> {
-        let machine = gpu::machine(&self.instance_type)?;
         let chosen_before = cx.noted("instance", "instance-type") == Some(&self.instance_type);
-        let offered: Vec<&str> = settings.instance_types.iter().map(String::as_str).collect();
-        if !chosen_before && offered.is_empty() {
-            gpu::offered(machine)?;
-        } else if !chosen_before {
-            check::one_of(&self.instance_type, &offered)?;
-        }
+        let machine = if chosen_before {
+            gpu::machine(&self.instance_type)?
+        } else {
+            gpu::offered(&self.instance_type, &settings.offer().collect::<Vec<_>>())?
+        };
         let family = image_family(machine).unwrap_or(DEFAULT_IMAGE);
         match cx.noted("instance", "image-family") {
             Some(image) if image != family => {
@@ -93,7 +91,16 @@ impl Parameters {
         Ok(())
     }
 
-    fn check_region(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+    /// The region. A new workspace needs a region with a machine image, if there is one.
+    fn check_region(
+        &self,
+        settings: &GpuWorkspaceSettings,
+        cx: &Composition<'_>,
+    ) -> Result<(), Refused> {
+        let regions = settings.regions();
+        if !regions.is_empty() && !cx.exists("instance") && !cx.exists("security-group") {
+            return check::one_of(&self.region, &regions).map(|_| ());
+        }
         let region = aws::region(&self.region)?;
         let running = ["instance", "security-group"]
             .into_iter()

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::GpuDevWorkspace;
 use crate::catalog::aws::{self, Partition};
 use crate::catalog::gpu::{self, Machine};
 use crate::check::{self, Fields, Refused};
@@ -72,15 +73,11 @@ impl GpuWorkspaceSettings {
     pub(super) fn image(&self, region: &str, family: Option<&str>) -> Result<&str, Error> {
         let path = format!("gpuWorkspace.amis.{region}");
         let images = self.amis.get(region).ok_or_else(|| {
-            let known: Vec<&str> = self.amis.keys().map(String::as_str).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Error::settings(
-                &path,
-                format!(
-                    "region {region} has no machine image. Set this field, or use a region \
-                         with an image: {known}"
-                ),
-            )
+            let message = format!(
+                "missing; allowed: the machine image of {region}. Without an image, no machine can \
+                 start in the region"
+            );
+            Error::settings(&path, message)
         })?;
         let Some(family) = family else { return Ok(&images.default) };
         images.by_family.get(family).map(String::as_str).ok_or_else(|| {
@@ -172,16 +169,19 @@ impl GpuWorkspaceSettings {
         self.check_offer()
     }
 
+    /// The regions with a machine image, the default region first.
+    pub(super) fn regions(&self) -> Vec<&str> {
+        let mut regions: Vec<&str> = self.amis.keys().map(String::as_str).collect();
+        regions.sort_by_key(|region| *region != GpuDevWorkspace::DEFAULT_REGION);
+        regions
+    }
+
     /// The machine types that users can choose.
     pub fn offer(&self) -> impl Iterator<Item = &'static Machine> {
         let is_offered =
             |machine: &Machine| self.instance_types.iter().any(|name| name == machine.name);
         gpu::MACHINES.iter().filter(move |machine| {
-            if self.instance_types.is_empty() {
-                gpu::offered(machine).is_ok()
-            } else {
-                is_offered(machine)
-            }
+            if self.instance_types.is_empty() { machine.is_usual() } else { is_offered(machine) }
         })
     }
 

@@ -8,6 +8,7 @@ use crate::compose::{Composition, NameRule, Observed, SecretName};
 use crate::error::Error;
 use crate::models::aws::rds;
 use crate::models::{SIBLING, SecretKeyRef, sql};
+use crate::offers::{Offered, Prices};
 
 const DATABASE: &str = "postgres-db";
 const ROLE: &str = "postgres-role";
@@ -224,6 +225,28 @@ impl Size {
             Self::Small => 20,
             Self::Medium => 50,
             Self::Large => 200,
+        }
+    }
+
+    /// The size with the database and the backend that Settings give it.
+    pub(super) fn offered(
+        self,
+        settings: &UnifiedEnvironmentSettings,
+        prices: Prices<'_>,
+    ) -> Offered {
+        let (cpu, memory) = settings.amounts(self);
+        let (machine, _) = self.machine();
+        let (database, price) = match settings.database.mode {
+            Mode::Shared => {
+                let name = format!("shared-database-{}", self.name());
+                (format!("{} connections", self.connections()), name)
+            }
+            Mode::Rds => (machine.to_owned(), machine.to_owned()),
+        };
+        let description = format!("{database}; backend with {cpu} CPU and {memory}");
+        Offered {
+            hourly_usd: prices.of(&price, &settings.region),
+            ..Offered::described(self.name(), description)
         }
     }
 

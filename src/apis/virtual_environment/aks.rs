@@ -20,6 +20,9 @@ const NAME: NameRule = NameRule::dns(54);
 /// token in that file belongs to the pod, and is short-lived.
 const CREDENTIALS: &str = "AZURE_WORKLOAD_IDENTITY_CREDENTIALS";
 
+/// The machine types of the nodes by size, without Settings.
+pub(super) const MACHINES: [&str; 3] = ["Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"];
+
 impl Parameters {
     pub(super) fn aks(
         &self,
@@ -103,8 +106,7 @@ impl Parameters {
 
     fn aks_nodes(&self, settings: &VirtualEnvironmentSettings) -> DefaultNodePool {
         let machines = &settings.machine_types.aks;
-        let machine =
-            machines.for_size(self.size, ["Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"]);
+        let machine = machines.for_size(self.size, MACHINES);
         DefaultNodePool {
             name: Some("nodes".to_owned()),
             vm_size: Some(machine),

@@ -35,6 +35,9 @@ const DRIVER_POLICY: &str = "ebs-csi-policy";
 /// The trust policy of the driver's role: pods may assume it, through their service accounts.
 const ASSUMED_BY_PODS: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}"#;
 
+/// The machine types of the nodes by size, without Settings.
+pub(super) const MACHINES: [&str; 3] = ["m6i.large", "m6i.xlarge", "m6i.2xlarge"];
+
 impl Parameters {
     pub(super) fn eks(
         &self,
@@ -96,10 +99,7 @@ impl Parameters {
             "the ARN of the role of the \
             nodes",
         )?;
-        let machine = settings
-            .machine_types
-            .eks
-            .for_size(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
+        let machine = settings.machine_types.eks.for_size(self.size, MACHINES);
         let group = NodeGroup {
             region: Some(region.to_owned()),
             cluster_name_selector: Some(SIBLING),

@@ -16,6 +16,9 @@ use crate::models::gcp::{
 /// Names of clusters and of node pools.
 const NAME: NameRule = NameRule::dns(40);
 
+/// The machine types of the nodes by size, without Settings.
+pub(super) const MACHINES: [&str; 3] = ["e2-standard-2", "e2-standard-4", "e2-standard-8"];
+
 impl Parameters {
     pub(super) fn gke(
         &self,
@@ -59,10 +62,7 @@ impl Parameters {
         location: String,
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
-        let machine = settings
-            .machine_types
-            .gke
-            .for_size(self.size, ["e2-standard-2", "e2-standard-4", "e2-standard-8"]);
+        let machine = settings.machine_types.gke.for_size(self.size, MACHINES);
         let pool = NodePool {
             cluster_selector: Some(SIBLING),
             location: Some(location),

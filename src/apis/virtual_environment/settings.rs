@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterType, Size};
+use super::{ClusterType, Size, aks, gke, vcluster};
 use crate::apis::Tagged;
 use crate::catalog::{aws, gcp};
 use crate::check::{self, Refused, location};
@@ -18,6 +18,7 @@ use crate::models::aws::eks;
 use crate::models::aws::iam::Role;
 use crate::models::azure::KubernetesCluster;
 use crate::models::gcp::{Cluster, NodePool};
+use crate::offers::{Offered, Prices};
 
 pub(super) use checks::{VERSION, version};
 
@@ -275,6 +276,60 @@ impl VirtualEnvironmentSettings {
             allowed_cidrs: vec!["198.51.100.0/24".to_owned()],
             ..Self::default()
         }
+    }
+
+    /// The cluster types that users can choose: those that Settings configure.
+    pub(super) fn types(&self) -> impl Iterator<Item = ClusterType> {
+        let all = [ClusterType::Vcluster, ClusterType::Gke, ClusterType::Eks, ClusterType::Aks];
+        all.into_iter().filter(|cluster_type| self.has(*cluster_type))
+    }
+
+    /// Whether Settings configure a cluster type.
+    pub(super) fn has(&self, cluster_type: ClusterType) -> bool {
+        match cluster_type {
+            ClusterType::Vcluster => true,
+            ClusterType::Gke => self.gke != Gke::default(),
+            ClusterType::Eks => self.eks != Eks::default(),
+            ClusterType::Aks => self.aks != Aks::default(),
+        }
+    }
+
+    /// A cluster type with the price of its control plane.
+    pub(super) fn offered(&self, cluster_type: ClusterType, prices: Prices<'_>) -> Offered {
+        let managed = |name: &str, place: &Option<String>| {
+            (
+                place.clone().unwrap_or_default(),
+                format!("{name} in {}", place.as_deref().unwrap_or("the cloud")),
+            )
+        };
+        let (place, description) = match cluster_type {
+            ClusterType::Vcluster => {
+                (String::new(), "a virtual cluster, ready in about a minute".to_owned())
+            }
+            ClusterType::Gke => managed("Google Kubernetes Engine", &self.gke.location),
+            ClusterType::Eks => managed("Amazon EKS", &self.eks.region),
+            ClusterType::Aks => managed("Azure Kubernetes Service", &self.aks.location),
+        };
+        let price = format!("{}-cluster", cluster_type.name());
+        Offered {
+            hourly_usd: prices.of(&price, &place),
+            ..Offered::described(cluster_type.name(), description)
+        }
+    }
+
+    /// A size with the quota of a virtual cluster, and the nodes of managed clusters.
+    pub(super) fn offered_size(&self, size: Size) -> Offered {
+        let nodes = self.types().filter_map(|cluster_type| {
+            let machine = match cluster_type {
+                ClusterType::Vcluster => return None,
+                ClusterType::Gke => self.machine_types.gke.for_size(size, gke::MACHINES),
+                ClusterType::Eks => self.machine_types.eks.for_size(size, super::eks::MACHINES),
+                ClusterType::Aks => self.machine_types.aks.for_size(size, aks::MACHINES),
+            };
+            Some(format!("; {}: {machine}", cluster_type.name()))
+        });
+        let quota = vcluster::quota(size);
+        Offered::described(size.name(), format!("{quota}{}", nodes.collect::<String>()))
     }
 
     pub(super) fn type_of(&self, size: Size) -> ClusterType {

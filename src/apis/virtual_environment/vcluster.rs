@@ -243,6 +243,12 @@ struct Services {
     node_ports: u32,
 }
 
+/// The quota of a virtual cluster of a size, in words.
+pub(super) fn quota(size: Size) -> String {
+    let Allowance { cpu, memory, pods, .. } = Allowance::for_size(size);
+    format!("vcluster: {cpu} CPUs, {memory} GiB, {pods} pods")
+}
+
 /// The resources that an environment of a size may use.
 struct Allowance {
     /// For the cluster's own API server and store: requests for CPU and memory, limits for CPU and

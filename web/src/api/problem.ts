@@ -81,6 +81,11 @@ export function isRejected(error: unknown): error is Refused {
   return error instanceof Refused && error.status === 422;
 }
 
+/** Whether all errors are about fields of the spec, so that the form marks them. */
+export function isMarked({ fields }: Refused): boolean {
+  return fields.length > 0 && fields.every(({ field }) => field.startsWith('spec.'));
+}
+
 /**
  * Whether the operation may have succeeded despite the error. The response was lost, or a proxy
  * stopped waiting for it.

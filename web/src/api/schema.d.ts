@@ -41,6 +41,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/budgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The budgets of all namespaces with an environment that I see. */
+        get: operations["listBudgets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/environments": {
         parameters: {
             query?: never;
@@ -552,6 +569,13 @@ export interface components {
          * @enum {string}
          */
         Action: "create" | "change" | "delete";
+        /** @description Budgets of namespaces. */
+        Budgets: {
+            /** @description US dollars for an hour, by namespace. A namespace without a budget is absent. */
+            hourlyUSD: {
+                [key: string]: string;
+            };
+        };
         /** @description The reason why a resource or an environment is not ready. */
         Cause: {
             /** @description The cause in one word, for example QuotaExceeded. */
@@ -782,6 +806,8 @@ export interface components {
         };
         /** @description The known values of a field. */
         FieldOptions: {
+            /** @description Whether other values are rejected. */
+            closed: boolean;
             /** @description Path of the field, for example `spec.parameters.instanceType`. */
             field: string;
             /** @description The values, the usual one first. */
@@ -856,13 +882,18 @@ export interface components {
             mayCreate?: boolean | null;
             /** @description The requested namespace, or the first of my namespaces in which I may create the kind. */
             namespace?: string | null;
+            /**
+             * @description Whether the portal offers the kind for new environments. It offers one kind of each API,
+             *     unless --apis says both.
+             */
+            offered: boolean;
             /** @description The known values of fields, if the request names one kind. Other values may be valid too. */
             options?: components["schemas"]["FieldOptions"][] | null;
             /** @description The name in paths. */
             plural: string;
             /**
              * @description The JSON schema of the spec from the cluster's XRD. The schema of a claim includes the
-             *     Secret for its connection details.
+             *     Secret for its connection details. `x-pattern-in-words` describes each pattern.
              */
             schema?: Record<string, unknown> | null;
             /** @description The suffix of suggested names for new environments. */
@@ -1179,6 +1210,7 @@ export interface components {
     pathItems: never;
 }
 export type Action = components['schemas']['Action'];
+export type Budgets = components['schemas']['Budgets'];
 export type Cause = components['schemas']['Cause'];
 export type ChangedField = components['schemas']['ChangedField'];
 export type ChangedResource = components['schemas']['ChangedResource'];
@@ -1415,6 +1447,74 @@ export interface operations {
             };
             /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected: `detail` has the reason. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal is unavailable. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listBudgets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The budgets. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budgets"];
+                };
+            };
+            /** @description The request is invalid: `errors` has the fields. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a Kubernetes token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -3,6 +3,7 @@ import { useAtomValue } from 'jotai';
 import { changed } from '../kinds/changes';
 import { fieldTitle, networksOf, type Data, type Schema } from '../kinds/schema';
 import { meAtom } from '../state/session';
+import { networkOf } from './Unreachable';
 
 /** Warns that SSH is blocked for all addresses, and offers to allow the user's own address. */
 export function AllowAddress({
@@ -14,10 +15,9 @@ export function AllowAddress({
   data: Data;
   onChange: (data: Data) => void;
 }) {
-  const address = useAtomValue(meAtom)?.address;
+  const network = networkOf(useAtomValue(meAtom)?.address);
   const path = networksOf(schema);
   if (!path) return null;
-  const network = address && `${address}/${address.includes(':') ? 128 : 32}`;
   return (
     <div className="note" role="note">
       <p>SSH is closed: no network is allowed. Add one under {fieldTitle(schema, path)}.</p>

@@ -1,60 +1,123 @@
 import { Button } from '@mantine/core';
 import { useAtomValue } from 'jotai';
-import { useState } from 'react';
-import { Link } from 'wouter';
+import { Fragment, useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
+import { databaseUrl, isSecret, machineName } from '../kinds/connections';
 import { isInside, isLink, placeOf } from '../kinds/paths';
 import { toLabel } from '../kinds/format';
 import { sessionAtom } from '../state/session';
 import { useKindMetadata } from '../state/useKindMetadata';
 import { Copy } from './Copy';
+import { Fold } from './Fold';
 import { Icon } from './Icon';
 import { ProblemAlert } from './ProblemAlert';
+import { Closed, Keyless } from './Unreachable';
 
-/** Shows how to connect. Addresses are visible at once, secrets only after a click. */
+/**
+ * Shows how to connect: the commands of each kind, and the missing keys and networks. Addresses are
+ * visible at once, secrets only after a click.
+ */
 export function Connection({ environment }: { environment: Environment }) {
-  const { endpoint, status } = environment;
+  const { endpoint, status, ready, failed, deletedAt } = environment;
   const { state } = useAtomValue(sessionAtom);
-  const { addressless, connects } = useKindMetadata(environment);
+  const { addressless, targets } = useKindMetadata(environment);
   const facts = Object.entries(status)
     .flatMap(([name, value]) => flat(name, value))
     .filter(([name, value]) => value !== endpoint && name !== 'ready');
-  const command = connects
-    ? `paved connect ${environment.name} -n ${environment.namespace}`
-    : undefined;
   return (
     <>
-      <div className="address">
-        {!endpoint ? (
-          <p className="quiet">{noAddress(environment, addressless)}</p>
-        ) : isLink(endpoint) ? (
-          <a href={endpoint} target="_blank" rel="noreferrer" className="code">
-            {endpoint}
-          </a>
-        ) : (
-          <code className="code">{endpoint}</code>
-        )}
-        {endpoint && <Copy text={endpoint} what="the address" />}
-      </div>
-      {command && (
-        <div className="machine">
-          <p className="small">From your machine:</p>
-          <div className="address">
-            <code className="code">{command}</code>
-            <Copy text={command} what="the command" />
-          </div>
-        </div>
-      )}
-      {/* Secrets that were shown in a session are removed when it ends. */}
-      <Secrets key={state} environment={environment} />
-      {endpoint && isInside(endpoint) && (
-        <p className="note">The address is reachable from inside the cluster only.</p>
-      )}
-      {environment.sshClosed && <Closed />}
+      {!deletedAt &&
+        !(failed && !endpoint) &&
+        targets.map((target) => <Target key={target} environment={environment} target={target} />)}
+      {environment.sshClosed && <Closed environment={environment} />}
       {environment.sshKeyless && <Keyless />}
+      <div className="way">
+        <h3>Address</h3>
+        <div className="address">
+          {!endpoint ? (
+            <p className="quiet">{noAddress(environment, addressless)}</p>
+          ) : ready && isLink(endpoint) ? (
+            <a href={endpoint} target="_blank" rel="noreferrer" className="code">
+              {endpoint}
+            </a>
+          ) : (
+            <code className="code">{endpoint}</code>
+          )}
+          {endpoint && <Copy text={endpoint} what="the address" />}
+        </div>
+        {endpoint && !ready && <p className="small">The environment is not ready yet.</p>}
+        {endpoint && isInside(endpoint) && (
+          <p className="note">The address is reachable from inside the cluster only.</p>
+        )}
+      </div>
+      {/* Secrets that were shown in a session are removed when it ends. */}
+      {!deletedAt && <Secrets key={state} environment={environment} targets={targets} />}
       {facts.length > 0 && <Outputs facts={facts} />}
+    </>
+  );
+}
+
+/** The commands for a machine, a cluster or a database. */
+function Target({ environment, target }: { environment: Environment; target: string }) {
+  const { name, namespace } = environment;
+  const { targets } = useKindMetadata(environment);
+  const connect = `paved connect ${name} -n ${namespace}`;
+  if (target === 'machine') {
+    const host = machineName(environment);
+    return (
+      <div className="way">
+        <h3>Machine</h3>
+        <Command words="Open a shell:" text={connect} />
+        <Command words="With ssh, scp, rsync and editors:" text={`ssh ${host}`} />
+        <p className="small">
+          These need <code>paved ssh config</code> once on your machine.
+        </p>
+        <Button
+          component="a"
+          href={`vscode://vscode-remote/ssh-remote+${host}/home/developer`}
+          variant="default"
+          size="compact-sm"
+        >
+          Open in VS Code
+        </Button>
+      </div>
+    );
+  }
+  if (target === 'cluster')
+    return (
+      <div className="way">
+        <h3>Cluster</h3>
+        <Command words="Add it to your kubeconfig:" text={connect} />
+      </div>
+    );
+  // An environment with a cluster connects to its database by a flag.
+  const flag = targets.length > 1 ? ' --database' : '';
+  return (
+    <div className="way">
+      <h3>Database</h3>
+      <Command words="Show the command of psql:" text={`${connect}${flag}`} />
+    </div>
+  );
+}
+
+function Command({ words: says, text }: { words: string; text: string }) {
+  return (
+    <>
+      <p className="small">{says}</p>
+      <div className="address">
+        <code className="code">
+          {text.split(' ').map((word, index) => (
+            // A flag is one word: browsers break lines after hyphens.
+            <Fragment key={index}>
+              {index > 0 && ' '}
+              {word.startsWith('-') ? <span className="whole-word">{word}</span> : word}
+            </Fragment>
+          ))}
+        </code>
+        <Copy text={text} what={`the command: ${text}`} />
+      </div>
     </>
   );
 }
@@ -66,25 +129,6 @@ function noAddress({ power, ready, deletedAt, failed }: Environment, addressless
   if (ready) return 'This environment has no address.';
   if (deletedAt) return 'The address was removed.';
   return failed ? 'No address: the environment could not be created.' : 'No address yet.';
-}
-
-function Closed() {
-  return (
-    <p className="note">
-      SSH is closed: no network is allowed. Add one under{' '}
-      <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then, this command opens an AWS
-      session.
-    </p>
-  );
-}
-
-function Keyless() {
-  return (
-    <p className="note">
-      No SSH key: connect by AWS Session Manager. To use SSH, add your key to ~/.ssh/authorized_keys
-      in a session. New workspaces get the keys in <Link href="/keys">your list of keys</Link>.
-    </p>
-  );
 }
 
 function flat(name: string, value: unknown): [string, string][] {
@@ -128,20 +172,27 @@ function Missing({ error }: { error: unknown }) {
  * The values of the Secret. They are fetched on a click and never stored. They are removed when the
  * user hides them or the session ends.
  */
-function Secrets({ environment }: { environment: Environment }) {
+function Secrets({
+  environment,
+  targets,
+}: {
+  environment: Environment;
+  targets: readonly string[];
+}) {
   const [details, setDetails] = useState<Details>();
   const [error, setError] = useState<unknown>();
   const [asking, setAsking] = useState(false);
-  const show = async () => {
+  const fetched = async (then: (details: Details) => void) => {
     setAsking(true);
     setError(undefined);
     try {
-      setDetails(
-        await answer(
-          api.POST('/api/v1/environments/{namespace}/{kind}/{name}/connection', {
-            params: { path: placeOf(environment) },
-          }),
-        ),
+      then(
+        details ??
+          (await answer(
+            api.POST('/api/v1/environments/{namespace}/{kind}/{name}/connection', {
+              params: { path: placeOf(environment) },
+            }),
+          )),
       );
     } catch (refused) {
       setError(refused);
@@ -149,51 +200,100 @@ function Secrets({ environment }: { environment: Environment }) {
       setAsking(false);
     }
   };
+  const download = () =>
+    void fetched((one) => {
+      const kubeconfig = one.values['kubeconfig'];
+      if (kubeconfig === undefined) setError(new Error('The Secret has no kubeconfig yet.'));
+      else save(`${environment.name}.kubeconfig`, kubeconfig);
+    });
+  const url = details && databaseUrl(details.values);
   return (
     <div className="secrets">
       <div className="secrets-head">
         <h3>Connection details</h3>
-        <Button
-          variant="default"
-          size="compact-sm"
-          loading={asking}
-          leftSection={<Icon name="eye" size={16} />}
-          onClick={() => (details ? setDetails(undefined) : void show())}
-          aria-expanded={details !== undefined}
-        >
-          {details ? 'Hide' : 'Show'}
-        </Button>
+        <span className="buttons">
+          {targets.includes('cluster') && (
+            <Button variant="default" size="compact-sm" disabled={asking} onClick={download}>
+              Download kubeconfig
+            </Button>
+          )}
+          <Button
+            variant="default"
+            size="compact-sm"
+            loading={asking}
+            leftSection={<Icon name="eye" size={16} />}
+            onClick={() => (details ? setDetails(undefined) : void fetched(setDetails))}
+            aria-expanded={details !== undefined}
+          >
+            {details ? 'Hide' : 'Show'}
+          </Button>
+        </span>
       </div>
       {!details && error === undefined && (
-        <p className="small">
-          Click Show to fetch the credentials with your permissions. Every view is logged.
-        </p>
+        <p className="small">The portal reads them with your rights, and logs every view.</p>
       )}
       {error !== undefined && <Missing error={error} />}
       {details && Object.keys(details.values).length === 0 && (
         <p role="status">This environment has no credentials.</p>
       )}
-      {details && (
-        <dl className="facts" aria-live="polite">
-          {Object.entries(details.values).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>
-                {value.includes('\n') ? (
-                  // A text that scrolls must be reachable by keyboard.
-                  // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-                  <pre tabIndex={0} aria-label={name}>
-                    {value}
-                  </pre>
-                ) : (
-                  <code className="code fact">{value}</code>
-                )}
-                <Copy text={value} what={name} />
-              </dd>
-            </div>
-          ))}
-        </dl>
+      {url && (
+        <>
+          <p className="small">Connection string, copied with the password:</p>
+          <div className="address">
+            <code className="code">{url.masked}</code>
+            <Copy text={url.whole} what="the connection string" />
+          </div>
+          {isInside(url.masked) && (
+            <p className="note">The database is reachable from inside the cluster only.</p>
+          )}
+        </>
       )}
+      {details && Object.keys(details.values).length > 0 && <Values values={details.values} />}
     </div>
   );
+}
+
+/** All values of the Secret. Passwords and certificates are masked until the user shows them. */
+function Values({ values }: { values: Record<string, string> }) {
+  const [bare, setBare] = useState(false);
+  return (
+    <Fold className="more" summary="All values">
+      <Button variant="subtle" size="compact-sm" onClick={() => setBare(!bare)}>
+        {bare ? 'Mask secrets' : 'Show secrets'}
+      </Button>
+      <dl className="facts" aria-live="polite">
+        {Object.entries(values).map(([name, value]) => (
+          <div key={name}>
+            <dt>{toLabel(name)}</dt>
+            <dd>
+              {isSecret(name) && !bare ? (
+                <code className="code fact" aria-label="masked">
+                  ••••••••
+                </code>
+              ) : value.includes('\n') ? (
+                // A text that scrolls must be reachable by keyboard.
+                // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+                <pre tabIndex={0} aria-label={name}>
+                  {value}
+                </pre>
+              ) : (
+                <code className="code fact">{value}</code>
+              )}
+              <Copy text={value} what={name} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Fold>
+  );
+}
+
+/** Saves a text as a file of the user. */
+function save(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
 }

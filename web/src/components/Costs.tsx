@@ -1,10 +1,21 @@
 import { SegmentedControl } from '@mantine/core';
 import { useAtomValue } from 'jotai';
 import { useMemo, useState } from 'react';
+import { answer, api } from '../api/client';
 import type { Environment } from '../api/schema';
-import { costsBy, stoppedSumOf, sumOf, sumWords, type Cost } from '../kinds/prices';
+import {
+  amountOf,
+  costsBy,
+  dollars,
+  monthWords,
+  stoppedSumOf,
+  sumOf,
+  sumWords,
+  type Cost,
+} from '../kinds/prices';
 import { count } from '../kinds/format';
 import { kindMetadataAtom } from '../state/session';
+import { useRequest } from '../state/useRequest';
 
 const GROUPS = [
   { value: 'owner', label: 'By owner' },
@@ -29,10 +40,11 @@ export function Costs({ all }: { all: readonly Environment[] }) {
   }, [all, group, known]);
   return (
     <section aria-labelledby="costs">
-      <h2 id="costs">Estimated cost per hour</h2>
+      <h2 id="costs">Estimated cost</h2>
       <dl className="sums">
-        <Sum name="all environments" words={sumWords(total)} />
-        <Sum name="stopped environments" words={sumWords(stopped)} />
+        <Sum name="all environments, per hour" words={sumWords(total)} />
+        <Sum name="all environments, per month at this rate" words={monthWords(total)} />
+        <Sum name="stopped environments, per hour" words={sumWords(stopped)} />
         <Sum name="environments without a price" words={String(total.unknown)} />
       </dl>
       {total.notCreated > 0 && (
@@ -64,7 +76,29 @@ function Sum({ name, words }: { name: string; words: string }) {
 
 const TITLES: Record<Group, string> = { owner: 'Owner', namespace: 'Namespace', kind: 'Kind' };
 
+const COLUMNS = ['Environments', 'Per hour', 'Per month', 'Of that, stopped', 'Without a price'];
+
+/** The budgets of namespaces by the hour, in US dollars. */
+type Budgets = Readonly<Record<string, string>>;
+
+function isOver({ name, amount }: Cost, budgets: Budgets): boolean {
+  const budget = amountOf(budgets[name]);
+  return budget !== undefined && amount > budget;
+}
+
+/** The budget of a namespace, and how much of it is used. */
+function budgetWords({ name, amount }: Cost, budgets: Budgets): string {
+  const budget = amountOf(budgets[name]);
+  if (budget === undefined) return 'None';
+  const used = budget === 0 ? '' : ` (${Math.round((100 * amount) / budget)} % used)`;
+  return `${dollars(budget)}${used}`;
+}
+
 function CostTable({ group, costs }: { group: Group; costs: readonly Cost[] }) {
+  const { data } = useRequest('budgets', () => answer(api.GET('/api/v1/budgets')));
+  const isShown = group === 'namespace' && Object.keys(data?.hourlyUSD ?? {}).length > 0;
+  const budgets = isShown ? data?.hourlyUSD : undefined;
+  const titles = budgets ? [...COLUMNS, 'Budget per hour'] : COLUMNS;
   return (
     // A region that scrolls must be reachable by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
@@ -73,7 +107,7 @@ function CostTable({ group, costs }: { group: Group; costs: readonly Cost[] }) {
         <thead>
           <tr>
             <th scope="col">{TITLES[group]}</th>
-            {['Environments', 'Per hour', 'Of that, stopped', 'Without a price'].map((title) => (
+            {titles.map((title) => (
               <th key={title} scope="col" className="number">
                 {title}
               </th>
@@ -86,8 +120,14 @@ function CostTable({ group, costs }: { group: Group; costs: readonly Cost[] }) {
               <th scope="row">{cost.name}</th>
               <td className="number">{cost.environments}</td>
               <td className="number">{sumWords(cost)}</td>
+              <td className="number">{monthWords(cost)}</td>
               <td className="number">{sumWords(cost.stopped)}</td>
               <td className="number">{cost.unknown}</td>
+              {budgets && (
+                <td className="number" data-tone={isOver(cost, budgets) ? 'bad' : undefined}>
+                  {budgetWords(cost, budgets)}
+                </td>
+              )}
             </tr>
           ))}
         </tbody>

@@ -80,6 +80,7 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
         <KindName of={environment} />
       </td>
       <td className="line">{namespace}</td>
+      <td className="cut">{owner}</td>
       <td>
         <Pill tone={tone} word={phase} />
       </td>
@@ -90,14 +91,13 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
         </div>
       </td>
       <td>
+        <Ago at={environment.createdAt} />
+      </td>
+      <td>
         <Progress text={progress} tone={tone} />
       </td>
       <td className="wide">
         <Endpoint of={environment} />
-      </td>
-      <td className="cut">{owner}</td>
-      <td>
-        <Ago at={environment.createdAt} />
       </td>
     </tr>
   );
@@ -117,7 +117,7 @@ function Endpoint({ of }: { of: Environment }) {
   }
   return (
     <p className="endpoint">
-      {isLink(endpoint) ? (
+      {ready && isLink(endpoint) ? (
         <a href={endpoint} target="_blank" rel="noreferrer" className="code cut">
           {endpoint}
         </a>

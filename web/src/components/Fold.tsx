@@ -4,7 +4,7 @@ interface Props {
   className: string;
   summary: ReactNode;
   /** Whether the content has an error that the user must see. */
-  wrong: boolean;
+  wrong?: boolean;
   children: ReactNode;
 }
 
@@ -12,7 +12,7 @@ interface Props {
  * Collapsed content. An error in the content opens it. It stays open after the error is fixed, so
  * that no element moves while the user works.
  */
-export function Fold({ className, summary, wrong, children }: Props) {
+export function Fold({ className, summary, wrong = false, children }: Props) {
   const [open, setOpen] = useState(wrong);
   const [known, setKnown] = useState(wrong);
   if (wrong !== known) {

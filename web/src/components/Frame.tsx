@@ -6,6 +6,8 @@ import { words } from '../api/problem';
 import { tellAtom } from '../state/notices';
 import { usePortal } from '../state/portal';
 import { meAtom } from '../state/session';
+import { Arrivals } from './Arrivals';
+import { DocsLinks } from './DocsLinks';
 import { Icon } from './Icon';
 import { LineBanner } from './LineBanner';
 import { Notices } from './Notices';
@@ -33,6 +35,8 @@ export function Frame({ children }: { children: ReactNode }) {
       <main id="content" className="content" tabIndex={-1}>
         {children}
       </main>
+      <DocsLinks />
+      <Arrivals />
       <Notices />
     </div>
   );

@@ -4,6 +4,7 @@ import { endOf, hasBanner, isOff, stopReason } from '../kinds/lifecycle';
 import { hourly, priceNow } from '../kinds/prices';
 import type { Tone } from '../kinds/tone';
 import { useKindMetadata } from '../state/useKindMetadata';
+import { exactly } from '../kinds/format';
 import { Ago } from './Ago';
 import { EndVerb } from './End';
 import { Icon } from './Icon';
@@ -63,7 +64,8 @@ function Ending({ environment }: { environment: Environment }) {
         )
       }
     >
-      <p>{expiring?.message}</p>
+      {end && !isOver && <p>At {exactly(Date.parse(end.at))}. Extend it to keep it longer.</p>}
+      {isOver && <p>Extend it, or delete it.</p>}
       {cannotStop && <p className="small">Stop is not available: {cannotStop}.</p>}
     </Banner>
   );

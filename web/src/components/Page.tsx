@@ -1,4 +1,6 @@
+import { useAtomValue } from 'jotai';
 import { useEffect, useRef, type ReactNode } from 'react';
+import { arrivalAtom } from '../state/notices';
 
 interface Props {
   title: string;
@@ -17,6 +19,7 @@ let first = true;
  * that screen readers announce it.
  */
 export function Page({ title, above, beside, lead, children }: Props) {
+  const arrival = useAtomValue(arrivalAtom);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (!first) {
@@ -27,7 +30,7 @@ export function Page({ title, above, beside, lead, children }: Props) {
   }, []);
   return (
     <>
-      <title>{`${title} · Paved Road`}</title>
+      <title>{`${arrival || title} · Paved Road`}</title>
       {above}
       <div className="head">
         <div className="head-words">

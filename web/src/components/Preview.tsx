@@ -1,6 +1,7 @@
 import { Button, Loader } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import {
+  isMarked,
   isRejected,
   mayBeDone,
   overBudget,
@@ -80,7 +81,7 @@ function Panel<T extends Budgeted & { notes: string[] }>({
   children,
 }: Props<T>) {
   const { data, error, pending, again } = asked;
-  const rejected = isRejected(error) ? error.fields.length : 0;
+  const rejected = isRejected(error) && isMarked(error) ? error.fields.length : 0;
   return (
     <section className="panel preview" aria-labelledby="preview">
       <div className="secrets-head">
@@ -91,8 +92,9 @@ function Panel<T extends Budgeted & { notes: string[] }>({
         {ready && error !== undefined ? (
           <>
             <p className="refused">
+              {/* The form shows the errors at their fields. */}
               {rejected > 0
-                ? `${count(rejected, 'field needs', 'fields need')} attention: ${words(error)}`
+                ? `${count(rejected, 'field needs', 'fields need')} attention.`
                 : words(error)}
             </p>
             {mayBeDone(error) && (

@@ -1,11 +1,13 @@
 import { Alert, Button } from '@mantine/core';
-import { isOverBudget, Refused, words } from '../api/problem';
+import { isMarked, isOverBudget, Refused, words } from '../api/problem';
 import { Icon } from './Icon';
 
 interface Props {
   title: string;
   error: unknown;
   again?: () => void;
+  /** Whether a form marks the errors of its fields. */
+  marked?: boolean;
 }
 
 /** The title of a rejection by the preview. `anyway` is the way to send the document all the same. */
@@ -16,11 +18,14 @@ export function rejection(error: Refused, anyway: string): string {
 }
 
 /** An error with the server's message, and the request's id for a search in the logs. */
-export function ProblemAlert({ title, error, again }: Props) {
+export function ProblemAlert({ title, error, again, marked }: Props) {
   const id = error instanceof Refused ? error.problem.requestId : undefined;
   return (
     <Alert color="red" variant="light" title={title} icon={<Icon name="alert" />} role="alert">
-      <p className="words">{words(error)}</p>
+      {/* The form shows the errors at their fields. */}
+      {!(marked && error instanceof Refused && isMarked(error)) && (
+        <p className="words">{words(error)}</p>
+      )}
       {(id || again) && (
         <p className="small">
           {id && <>Request {id}</>}{' '}

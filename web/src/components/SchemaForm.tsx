@@ -1,6 +1,6 @@
 import Form from '@rjsf/core/lib/components/Form.js';
 import type { ErrorSchema, FieldTemplateProps, ObjectFieldTemplateProps } from '@rjsf/utils';
-import { useEffect, useMemo } from 'react';
+import { createContext, useContext, useEffect, useMemo, type ReactNode } from 'react';
 import { growing, isAdvanced, MAIN_GROUP, uiOf, type Data, type Schema } from '../kinds/schema';
 import { errorSchema, messagesIn, validator, type Fault } from '../kinds/validate';
 import {
@@ -25,10 +25,25 @@ interface Props {
   onLeave: (path: string[]) => void;
   /** The current spec, if the form changes an existing environment. */
   current?: Data;
+  /** Notes below fields, by the path of the field. */
+  notes?: Notes;
 }
 
+/** Notes by the path of a field, for example `parameters.allowedCidrs`. */
+export type Notes = Readonly<Record<string, ReactNode>>;
+
+const NotesContext = createContext<Notes>({});
+
 /** A form generated from the schema in the cluster. */
-export function SchemaForm({ schema, data, faults, onChange, onLeave, current }: Props) {
+export function SchemaForm({
+  schema,
+  data,
+  faults,
+  onChange,
+  onLeave,
+  current,
+  notes = NO_NOTES,
+}: Props) {
   useEffect(() => whenIdle(() => void Yaml.load()), []);
   const shown = useMemo(() => (current ? growing(schema, current) : schema), [schema, current]);
   const ui = useMemo(
@@ -37,24 +52,26 @@ export function SchemaForm({ schema, data, faults, onChange, onLeave, current }:
   );
   const errors = useMemo(() => errorSchema(faults), [faults]);
   return (
-    <Form<Data, Schema>
-      tagName="div"
-      className="schema-form"
-      idPrefix="spec"
-      idSeparator="."
-      schema={shown}
-      uiSchema={ui}
-      formData={data}
-      extraErrors={errors}
-      validator={validator}
-      showErrorList={false}
-      experimental_defaultFormStateBehavior={DEFAULTS}
-      templates={TEMPLATES}
-      widgets={WIDGETS}
-      fields={FIELDS}
-      onChange={({ formData }) => onChange(formData ?? {})}
-      onBlur={(id) => onLeave(id.split('.').slice(1))}
-    />
+    <NotesContext value={notes}>
+      <Form<Data, Schema>
+        tagName="div"
+        className="schema-form"
+        idPrefix="spec"
+        idSeparator="."
+        schema={shown}
+        uiSchema={ui}
+        formData={data}
+        extraErrors={errors}
+        validator={validator}
+        showErrorList={false}
+        experimental_defaultFormStateBehavior={DEFAULTS}
+        templates={TEMPLATES}
+        widgets={WIDGETS}
+        fields={FIELDS}
+        onChange={({ formData }) => onChange(formData ?? {})}
+        onBlur={(id) => onLeave(id.split('.').slice(1))}
+      />
+    </NotesContext>
   );
 }
 
@@ -94,6 +111,8 @@ function ObjectFieldTemplate({
 }: ObjectFieldTemplateProps<Data, Schema>) {
   const folded = (name: string) =>
     isAdvanced(name, schema.properties?.[name] ?? {}, schema.required?.includes(name) ?? false);
+  const notes = useContext(NotesContext);
+  const noteOf = (name: string) => notes[[...fieldPathId.path, name].join('.')];
   const first = properties.filter(({ name }) => !folded(name));
   const rest = properties.filter(({ name }) => folded(name));
   const wrong = rest.some(
@@ -105,6 +124,7 @@ function ObjectFieldTemplate({
       {first.map(({ name, content }) => (
         <div key={name} className="field" data-name={name}>
           {content}
+          {noteOf(name)}
         </div>
       ))}
       {rest.length > 0 && (
@@ -124,6 +144,7 @@ function ObjectFieldTemplate({
             {rest.map(({ name, content }) => (
               <div key={name} className="field" data-name={name}>
                 {content}
+                {noteOf(name)}
               </div>
             ))}
           </div>
@@ -151,6 +172,8 @@ function titleIn(content: { props: unknown }): string {
   const title = uiSchema?.['ui:title'];
   return typeof title === 'string' ? title : '';
 }
+
+const NO_NOTES: Notes = {};
 
 // The form compares these objects at every render. Constant objects make that comparison fast.
 const DEFAULTS = {

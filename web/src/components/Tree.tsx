@@ -90,8 +90,19 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
         />
       )}
       {tone === 'bad' && cause && <CauseWords cause={cause} />}
-      {tone === 'bad' && message && <blockquote className="words">{message}</blockquote>}
+      {tone === 'bad' && message && <Message words={message} folded={Boolean(cause)} />}
     </div>
+  );
+}
+
+/** The message of a provider. Below a cause it is collapsed, because it is long and technical. */
+function Message({ words, folded }: { words: string; folded: boolean }) {
+  const quote = <blockquote className="words">{words}</blockquote>;
+  if (!folded) return quote;
+  return (
+    <Fold className="more" summary="Message of the provider">
+      {quote}
+    </Fold>
   );
 }
 

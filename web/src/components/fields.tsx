@@ -5,6 +5,7 @@ import type { FieldOption } from '../api/schema';
 import { readPairs, writePairs } from '../kinds/pairs';
 import { beginning, type Data, type Schema } from '../kinds/schema';
 import { messagesIn } from '../kinds/validate';
+import { ChoiceInput } from './ChoiceInput';
 import { Loaded, onDemand } from './onDemand';
 
 export type Field = FieldProps<Data, Schema>;
@@ -18,9 +19,15 @@ function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options'
   const text = options.description ?? schema.description;
   const help = options.help;
   return {
-    description: help ? `${text ?? ''} ${help}`.trim() : text,
+    description: help ? `${sentence(text)} ${sentence(help)}`.trim() : text,
     error: rawErrors?.length ? rawErrors.join('; ') : undefined,
   };
+}
+
+/** A text that ends a sentence. */
+function sentence(text: ReactNode): string {
+  const words = typeof text === 'string' ? text.trim() : '';
+  return /[^.!?]$/.test(words) ? `${words}.` : words;
 }
 
 /** A field for text or a number. */
@@ -30,11 +37,26 @@ export function TextWidget(props: Widget) {
   const number = schema.type === 'integer' || schema.type === 'number';
   const change = (text: string) => onChange(text === '' ? undefined : number ? Number(text) : text);
   const known = schema['x-options'] ?? [];
-  const list = known.length > 0 ? `${id}.options` : undefined;
-  const input = (
+  const placeholder = typeof schema.default === 'object' ? undefined : schema.default?.toString();
+  if (known.length > 0)
+    return (
+      <ChoiceInput
+        id={id}
+        label={label}
+        {...words(props)}
+        required={required}
+        disabled={disabled}
+        readOnly={readonly}
+        placeholder={placeholder}
+        value={(value as string | undefined) ?? ''}
+        options={known}
+        onChange={change}
+        onBlur={() => onBlur(id, value)}
+      />
+    );
+  return (
     <TextInput
       id={id}
-      list={list}
       label={label}
       {...words(props)}
       required={required}
@@ -44,7 +66,7 @@ export function TextWidget(props: Widget) {
       min={schema.minimum}
       max={schema.maximum}
       step={schema.type === 'integer' ? 1 : 'any'}
-      placeholder={typeof schema.default === 'object' ? undefined : schema.default?.toString()}
+      placeholder={placeholder}
       value={(value as string | number | undefined) ?? ''}
       spellCheck={false}
       autoComplete="off"
@@ -52,25 +74,13 @@ export function TextWidget(props: Widget) {
       onBlur={() => onBlur(id, value)}
     />
   );
-  if (!list) return input;
-  return (
-    <>
-      {input}
-      <datalist id={list}>
-        {known.map((option) => (
-          <option key={option.value} value={option.value}>
-            {labelOf(option)}
-          </option>
-        ))}
-      </datalist>
-    </>
-  );
 }
 
-/** A known value in words: its description and its price. */
-function labelOf({ description, hourlyUSD }: FieldOption): string | undefined {
+/** A known value in words: the value, its description and its price. */
+function labelOf({ value, description, hourlyUSD }: FieldOption): string {
   const price = hourlyUSD && `$${hourlyUSD} per hour`;
-  return [description, price].filter(Boolean).join(', ') || undefined;
+  const words = [description, price].filter(Boolean).join(', ');
+  return words ? `${value}: ${words}` : value;
 }
 
 /** A field for one of several values. */
@@ -83,10 +93,13 @@ export function SelectWidget(props: Widget) {
       : [];
   const data = [
     ...none,
-    ...(options.enumOptions ?? []).map((option) => ({
-      value: String(option.value),
-      label: option.label,
-    })),
+    ...(options.enumOptions ?? []).flatMap(({ value, label }) => {
+      const known = schema['x-options'];
+      const offered = known?.find((option) => option.value === value);
+      // A value that the platform team does not offer is shown only if it is the current one.
+      if (known && !offered && value !== props.value) return [];
+      return [{ value: String(value), label: offered ? labelOf(offered) : label }];
+    }),
   ];
   return (
     <NativeSelect
@@ -157,7 +170,7 @@ export function TextField({ field, hint, write, read }: TextFieldProps) {
     <Textarea
       id={fieldPathId.$id}
       label={uiSchema?.['ui:title'] as string}
-      description={`${typeof description === 'string' ? description : ''} ${hint}`.trim()}
+      description={`${sentence(description)} ${hint}`.trim()}
       error={errors.length > 0 ? errors.join('; ') : undefined}
       required={required}
       disabled={Boolean(uiSchema?.['ui:disabled'])}

@@ -4,8 +4,11 @@ import { pruned, type Data, type Schema } from '../kinds/schema';
 import { PRIVATE_KEY, privateKeysIn } from '../kinds/secrets';
 import { faultsIn, faultsOf, type Fault } from '../kinds/validate';
 
-/** The state of a spec in a form: its data, its errors, and the errors to show already. */
-export function useSpec(schema: Schema, first: Data) {
+/**
+ * The state of a spec in a form: its data, its errors, and the errors to show already. `offering` is
+ * the schema with the known values of fields, which arrive later.
+ */
+export function useSpec(schema: Schema, first: Data, offering: Schema = schema) {
   const [data, setData] = useState(first);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [tried, setTried] = useState(false);
@@ -17,8 +20,8 @@ export function useSpec(schema: Schema, first: Data) {
   );
   const own = useMemo(
     () =>
-      faultsIn(schema, spec).filter(({ path }) => !secret.some((one) => isBelow(path, one.path))),
-    [schema, spec, secret],
+      faultsIn(offering, spec).filter(({ path }) => !secret.some((one) => isBelow(path, one.path))),
+    [offering, spec, secret],
   );
   const valid = own.length === 0 && secret.length === 0;
   const theirs = refused?.of === spec ? refused.faults : [];

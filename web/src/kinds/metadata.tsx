@@ -11,8 +11,10 @@ export interface KindMetadata {
   suffix: string;
   /** Whether its environments never have an address. */
   addressless: boolean;
-  /** Whether `paved connect` connects to a machine, cluster or database of its environments. */
-  connects: boolean;
+  /** Whether the portal offers the kind for new environments. */
+  offered: boolean;
+  /** The parts that `paved connect` connects to: machine, cluster or database. */
+  targets: readonly string[];
   /** Whether it is a claim, and its environments have a composite of their own. */
   claim: boolean;
   /** Data and resources that a stopped environment keeps or loses, in sentences. */
@@ -26,19 +28,23 @@ export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
 export function metadataOf(kinds: readonly Kind[]): (of: OfKind) => KindMetadata {
   const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
   return (of) => {
-    const { api, title, suffix, endpoints, connectionTargets, claim, whenStopped } =
+    const { api, title, suffix, endpoints, connectionTargets, claim, offered, whenStopped } =
       byPath.get(kindPath(of)) ?? {};
     return {
       api: api ?? undefined,
       title: title ?? toLabel(of.kind.replace(/Claim$/, '')),
       suffix: suffix ?? 'env',
       addressless: endpoints?.length === 0,
-      connects: (connectionTargets ?? []).length > 0,
+      offered: offered ?? true,
+      targets: connectionTargets ?? NONE,
       claim: claim ?? false,
       whenStopped: whenStopped ?? '',
     };
   };
 }
+
+/** The same list at every call, so that pages do not render again. */
+const NONE: readonly string[] = [];
 
 const GPU = (
   <>

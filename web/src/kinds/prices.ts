@@ -43,6 +43,15 @@ export function hourly(amount: Thousandths | undefined): string {
   return amount === undefined ? 'Price unknown' : `${dollars(amount)} per hour`;
 }
 
+/** Hours of a month: a twelfth of 365 days, as in the function's prices. */
+const HOURS_PER_MONTH = 730;
+
+/** The cost of a month at a price by the hour, in whole dollars. */
+export function monthly(amount: Thousandths): string {
+  const whole = String(Math.round((amount * HOURS_PER_MONTH) / 1000));
+  return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}`;
+}
+
 /** A price in a sentence, with its source. */
 export function priceWords(price: Price | null | undefined): string {
   const runs = amountOf(price?.hourlyUSD);
@@ -103,6 +112,12 @@ export function costsBy(
   return [...groups]
     .map(([name, all]) => ({ name, ...sumOf(all), stopped: stoppedSumOf(all) }))
     .sort((a, b) => b.amount - a.amount || compare(a.name, b.name));
+}
+
+/** The cost of a month at the prices of now, in words. */
+export function monthWords({ amount, unknown, environments, notCreated }: Sum): string {
+  if (unknown > 0 && unknown === environments - notCreated) return 'Unknown';
+  return unknown > 0 ? `${monthly(amount)} + ${unknown} unknown` : monthly(amount);
 }
 
 /** A sum in words. It says how many prices are missing, and is unknown if all are. */

@@ -14,6 +14,10 @@ export type Schema = RJSFSchema & {
   'x-kubernetes-preserve-unknown-fields'?: boolean;
   /** The known values of a text. Other values may be valid too. */
   'x-options'?: readonly FieldOption[];
+  /** Whether values that are not known are rejected. */
+  'x-closed'?: boolean;
+  /** The values that the pattern allows. */
+  'x-pattern-in-words'?: string;
 };
 
 /** The fields of a kind that the form shows. The page sets the connection Secret itself. */
@@ -39,24 +43,38 @@ export function takesKeys(schema: Schema): boolean {
 
 /** The schema with the known values of its fields. */
 export function withOptions(schema: Schema, all: readonly FieldOptions[]): Schema {
-  return all.reduce(
-    (of, { field, options }) => withOption(of, field.split('.').slice(1), options),
-    schema,
-  );
+  return all.reduce((of, one) => withOption(of, one.field.split('.').slice(1), one), schema);
 }
 
 function withOption(
   schema: Schema,
   [name = '', ...rest]: readonly string[],
-  options: readonly FieldOption[],
+  known: FieldOptions,
 ): Schema {
   const one = schema.properties?.[name];
   if (!one) return schema;
   const next: Schema =
     rest.length > 0
-      ? withOption(one, rest, options)
-      : Object.assign({}, one, { 'x-options': options });
+      ? withOption(one, rest, known)
+      : Object.assign({}, one, { 'x-options': known.options, 'x-closed': known.closed });
   return { ...schema, properties: { ...schema.properties, [name]: next } };
+}
+
+/**
+ * The schema for a change of `current`: the current values are allowed, although the platform team
+ * may no longer offer them.
+ */
+export function stillOffering(schema: Schema, current: unknown): Schema {
+  const known = schema['x-options'];
+  if (known && typeof current === 'string' && !known.some(({ value }) => value === current))
+    return { ...schema, 'x-options': [{ value: current }, ...known] };
+  if (!schema.properties) return schema;
+  const of = (name: string) =>
+    typeof current === 'object' && current !== null ? (current as Data)[name] : undefined;
+  const properties = Object.fromEntries(
+    Object.entries(schema.properties).map(([name, one]) => [name, stillOffering(one, of(name))]),
+  );
+  return { ...schema, properties };
 }
 
 /** The field with SSH public keys, in any kind. */

@@ -1,6 +1,6 @@
 import { Validator, type OutputUnit } from '@cfworker/json-schema';
 import type { ErrorSchema, ValidatorType } from '@rjsf/utils';
-import type { FieldError } from '../api/problem';
+import { Refused, type FieldError } from '../api/problem';
 import type { Data, Schema } from './schema';
 
 /** An error in a spec: the field's path and a message. */
@@ -15,10 +15,53 @@ export interface Fault {
  */
 export function faultsIn(schema: Schema, data: unknown): Fault[] {
   const errors = errorsIn(schema, data);
-  const faults = errors.flatMap((unit) => faultsBy(schema, data, unit));
+  // The offer says more than the pattern, so its errors come first.
+  const faults = [
+    ...offerFaults(schema, data),
+    ...errors.flatMap((unit) => faultsBy(schema, data, unit)),
+  ];
   return faults.filter(
     ({ path }, index) => faults.findIndex((other) => same(other.path, path)) === index,
   );
+}
+
+/** Errors about values that the platform team does not offer. */
+function offerFaults(schema: Schema, data: unknown, path: string[] = []): Fault[] {
+  const known = schema['x-options'];
+  if (known && schema['x-closed'] && typeof data === 'string' && data !== '') {
+    const values = known.map(({ value }) => value);
+    return values.includes(data) ? [] : [{ path, message: notOffered(data, values) }];
+  }
+  if (typeof data !== 'object' || data === null) return [];
+  return Object.entries(schema.properties ?? {}).flatMap(([name, one]) =>
+    offerFaults(one, (data as Data)[name], [...path, name]),
+  );
+}
+
+/** The longest offer that a message lists. The field itself has the whole list. */
+const SHORT = 5;
+
+function notOffered(found: string, values: readonly string[]): string {
+  const nearest = values.length > 1 ? nearestOf(found, values) : undefined;
+  const hint = nearest ? ` Nearest: ${nearest}` : '';
+  const list = values.length <= SHORT ? `Choose ${values.join(', ')}.` : 'Choose from the list.';
+  return `${found} is not offered. ${list}${hint}`;
+}
+
+/** The most similar value, by pairs of neighbouring letters. */
+function nearestOf(found: string, values: readonly string[]): string | undefined {
+  const pairs = (text: string) =>
+    new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));
+  const own = pairs(found.toLowerCase());
+  const likeness = (value: string) => {
+    const other = pairs(value);
+    const common = [...own].filter((pair) => other.has(pair)).length;
+    return (2 * common) / (own.size + other.size);
+  };
+  const [best] = values
+    .map((value) => ({ value, like: likeness(value) }))
+    .sort((a, b) => b.like - a.like);
+  return best && best.like >= 0.5 ? best.value : undefined;
 }
 
 function errorsIn(schema: Schema, data: unknown): OutputUnit[] {
@@ -103,16 +146,9 @@ function told(keyword: string, schema: Schema, error: string): string {
     maxItems: `At most ${schema.maxItems}`,
     maxProperties: `At most ${String(schema.maxProperties)}`,
     type: TYPES[String(schema.type)] ?? 'Invalid value',
-    pattern: formatOf(schema.pattern ?? ''),
+    pattern: `Allowed: ${schema['x-pattern-in-words'] ?? 'the format in the description'}`,
   };
   return texts[keyword] ?? error;
-}
-
-/** The instruction for a pattern. */
-function formatOf(pattern: string): string {
-  if (pattern.includes('[smhdw]'))
-    return 'Use a whole number with s, m, h, d or w, for example 8h, or never';
-  return pattern.length < 50 ? `Invalid format. Pattern: ${pattern}` : 'Invalid format';
 }
 
 /** Converts faults to the form's representation. */
@@ -157,6 +193,13 @@ export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; othe
     else others.push(error);
   }
   return { faults, others };
+}
+
+/** The errors of a preview at fields that have no error yet. */
+export function faultsAhead(error: unknown, known: readonly Fault[]): Fault[] {
+  if (!(error instanceof Refused)) return [];
+  const { faults } = faultsOf(error.fields);
+  return faults.filter(({ path }) => !known.some((one) => same(one.path, path)));
 }
 
 /** The validator that react-jsonschema-form requires. The form gets its errors from outside. */

@@ -7,13 +7,22 @@ import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
 import { placeOf } from '../kinds/paths';
-import { asked, fieldTitle, type Data, type Schema } from '../kinds/schema';
+import {
+  asked,
+  fieldTitle,
+  networksOf,
+  stillOffering,
+  withOptions,
+  type Data,
+  type Schema,
+} from '../kinds/schema';
+import { faultsAhead } from '../kinds/validate';
 import { holdsPrivateKey } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
 import { KindsAlert } from '../components/KindsAlert';
 import { ChangePreview, usePreview } from '../components/Preview';
 import { ProblemAlert, rejection } from '../components/ProblemAlert';
-import { SchemaForm } from '../components/SchemaForm';
+import { SchemaForm, type Notes } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { useRequest } from '../state/useRequest';
 import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
@@ -74,7 +83,15 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   const before = useMemo(() => own(schema, base), [schema, base]);
   const saved = useDraft(environment.uid) as Draft | undefined;
   const [begun] = useState(() => changed(before, saved?.mine ?? []));
-  const form = useSpec(schema, begun);
+  const path = kindPath(environment);
+  const { data: known } = useRequest(path, (signal) =>
+    answer(api.GET('/api/v1/kinds/{kind}', { params: { path: { kind: path } }, signal })),
+  );
+  const offering = useMemo(
+    () => stillOffering(withOptions(schema, known?.options ?? []), before),
+    [schema, known, before],
+  );
+  const form = useSpec(schema, begun, offering);
   const mine = useMemo(() => differences(before, form.spec), [before, form.spec]);
   /**
    * The spec at the start of the user's changes. `others` has the changes by other users since
@@ -148,6 +165,12 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     setSince(before);
     goToFirstError();
   };
+  const isClosed = ready ? preview.data?.sshClosed : mine.length === 0 && environment.sshClosed;
+  const notes: Notes = {
+    [networksOf(schema)?.join('.') ?? '']: isClosed && (
+      <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
+    ),
+  };
   return (
     <div className="two create">
       <form
@@ -169,20 +192,18 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
             error={error}
           />
         )}
-        {doubt && <ProblemAlert title={rejection(doubt, 'save it anyway')} error={doubt} />}
+        {doubt && <ProblemAlert title={rejection(doubt, 'save it anyway')} error={doubt} marked />}
         {/* Text fields keep their own text, so they are created again after a merge. */}
         <SchemaForm
           key={`${base.resourceVersion} ${filled}`}
-          schema={schema}
+          schema={offering}
           data={form.data}
-          faults={form.faults}
+          faults={[...form.faults, ...faultsAhead(preview.error, form.faults)]}
           current={before}
           onChange={form.change}
           onLeave={form.leave}
+          notes={notes}
         />
-        {(ready ? preview.data?.sshClosed : mine.length === 0 && environment.sshClosed) && (
-          <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
-        )}
         <div className="buttons end sticky">
           <span className="small grow">
             {mine.length === 0

@@ -114,8 +114,9 @@ function Coming() {
   );
 }
 
-function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
+function Choose({ kinds: all, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
   const known = useAtomValue(kindMetadataAtom);
+  const kinds = all.filter((kind) => kind.offered);
   const isTwice = (kind: Kind) =>
     kinds.some((other) => other !== kind && known(other).title === known(kind).title);
   const lead = [unknown !== null && `This cluster has no kind ${unknown}.`, 'What do you need?'];

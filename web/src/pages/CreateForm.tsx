@@ -8,13 +8,16 @@ import type { Document, Kind, Whole } from '../api/schema';
 import { changed, differences, type Difference } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
 import { pageOf } from '../kinds/paths';
-import { asked, beginning, withOptions, type Data } from '../kinds/schema';
+import { asked, beginning, keysOf, networksOf, withOptions, type Data } from '../kinds/schema';
+import { faultsAhead } from '../kinds/validate';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
+import { ChoiceInput } from '../components/ChoiceInput';
 import { AllowAddress } from '../components/AllowAddress';
 import { NoKey } from '../components/NoKey';
 import { Hourly, Preview, usePreview, withLife } from '../components/Preview';
 import { ProblemAlert, rejection } from '../components/ProblemAlert';
-import { SchemaForm } from '../components/SchemaForm';
+import { SchemaForm, type Notes } from '../components/SchemaForm';
+import { ForGit } from '../components/ForGit';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { rowsAtom } from '../state/environments';
 import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
@@ -65,7 +68,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   const isPlaced = isLed || namespace !== '';
   const [blank] = useState(() => beginning(schema, { login: me?.login ?? '', keys }));
   const [first] = useState(() => changed(blank, saved?.mine ?? []));
-  const form = useSpec(schema, first);
+  const form = useSpec(schema, first, shown);
   const mine = useMemo(() => differences(blank, form.data), [blank, form.data]);
   const isTyped = named !== undefined || placed !== undefined || mine.length > 0;
   // A private key that was pasted by mistake is not stored. All other input is.
@@ -96,6 +99,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         ? 'This name is taken'
         : said('metadata.name');
   const isSecret = holdsPrivateKey(namespace);
+  const namespaces = useMemo(() => me?.namespaces.map((value) => ({ value })) ?? [], [me]);
 
   const document = useMemo(
     () => documentOf(kind, name, namespace, form.spec),
@@ -108,6 +112,13 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   const [doubted, setDoubted] = useState<{ of: Document; error: Refused }>();
   const doubt = doubted?.of === document ? doubted.error : undefined;
 
+  const isClosed = Boolean(preview.data?.sshClosed) && ready;
+  const notes: Notes = {
+    [networksOf(schema)?.join('.') ?? '']: isClosed && (
+      <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
+    ),
+    [keysOf(schema)?.join('.') ?? '']: <NoKey schema={schema} data={form.data} />,
+  };
   const make = async (anyway = false) => {
     if (!form.check() || !nameFits || !isPlaced || isSecret) {
       goToFirstError();
@@ -152,7 +163,9 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         }}
       >
         {saved && <p className="note">Draft restored. Cancel discards it.</p>}
-        {doubt && <ProblemAlert title={rejection(doubt, 'create it anyway')} error={doubt} />}
+        {doubt && (
+          <ProblemAlert title={rejection(doubt, 'create it anyway')} error={doubt} marked />
+        )}
         {error !== undefined && (
           <ProblemAlert
             title={
@@ -174,37 +187,27 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
             autoComplete="off"
             maxLength={63}
           />
-          <TextInput
+          <ChoiceInput
             label="Namespace"
             description="Your team’s namespace."
-            list="namespaces"
+            options={namespaces}
             value={namespace}
             error={isSecret ? PRIVATE_KEY : isPlaced ? said('metadata.namespace') : 'Required'}
             required={!isLed}
             placeholder={isLed ? 'Chosen for you' : 'Your team’s'}
-            onChange={(event) => setNamespace(event.currentTarget.value)}
-            spellCheck={false}
-            autoComplete="off"
+            onChange={setNamespace}
           />
-          <datalist id="namespaces">
-            {me?.namespaces.map((one) => (
-              <option key={one} value={one} />
-            ))}
-          </datalist>
         </div>
         {/* Text fields keep their own text, so they are recreated after a change from outside. */}
         <SchemaForm
           key={filled}
           schema={shown}
           data={form.data}
-          faults={form.faults}
+          faults={[...form.faults, ...faultsAhead(preview.error, form.faults)]}
           onChange={form.change}
           onLeave={form.leave}
+          notes={notes}
         />
-        {preview.data?.sshClosed && ready && (
-          <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
-        )}
-        <NoKey schema={schema} data={form.data} />
         <div className="buttons end sticky">
           {ready && preview.error === undefined && preview.data && (
             <span className="small grow">
@@ -224,7 +227,10 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
           </Button>
         </div>
       </form>
-      <Preview asked={preview} ready={ready} />
+      <div className="aside">
+        <Preview asked={preview} ready={ready} />
+        <ForGit document={document} />
+      </div>
     </div>
   );
 }

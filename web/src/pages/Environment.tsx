@@ -20,6 +20,7 @@ import { KindName } from '../components/KindName';
 import { LifecycleBanner } from '../components/LifecycleBanner';
 import { LifecycleButtons } from '../components/LifecycleButtons';
 import { LifecycleFacts } from '../components/LifecycleFacts';
+import { NotifyMe } from '../components/NotifyMe';
 import { Loaded, onDemand } from '../components/onDemand';
 import { focusTitle, Page } from '../components/Page';
 import { Pill } from '../components/Pill';
@@ -114,6 +115,7 @@ function Found({ namespace, kind, name }: Place) {
     if (forgotten) again();
   }, [forgotten, again]);
   if (seen && untold && isMissing(error)) return <Gone name={name} plan={plan} />;
+  if (!seen && untold && isMissing(error)) return <Unknown name={name} namespace={namespace} />;
   return (
     <Page
       title={name}
@@ -178,10 +180,31 @@ function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefine
       {!plan && <p>Its resources were deleted. Its template lists the kept resources.</p>}
       {plan && plan.keeps.length === 0 && <p>All of its resources were deleted.</p>}
       {plan && plan.keeps.length > 0 && <KeptResources plan={plan} />}
+      <ToList />
+    </Page>
+  );
+}
+
+/** A link to an environment that does not exist, or that the user may not see. */
+function Unknown({ name, namespace }: { name: string; namespace: string }) {
+  return (
+    <Page title={`${name} does not exist`} above={<Back />}>
+      <p>
+        Namespace {namespace} has no environment of this kind and name. It was deleted, or the link
+        is wrong.
+      </p>
+      <ToList />
+    </Page>
+  );
+}
+
+function ToList() {
+  return (
+    <div className="buttons">
       <Button component={Link} href="/">
         Go to my environments
       </Button>
-    </Page>
+    </div>
   );
 }
 
@@ -254,6 +277,7 @@ function Says({ environment }: { environment: Environment }) {
             {message || (!fault && 'No status yet.')}
           </p>
         )}
+        {tone === 'busy' && <NotifyMe />}
       </div>
     </div>
   );
@@ -301,23 +325,31 @@ function Sections({ environment }: { environment: Environment }) {
 }
 
 function Overview({ environment }: { environment: Environment }) {
-  const { parts, deletedAt } = environment;
+  const { parts, deletedAt, failed } = environment;
   const sorted = useMemo(() => [...parts].sort((a, b) => compare(a.slot, b.slot)), [parts]);
+  const connect = (
+    <section className="panel connect" aria-labelledby="connection">
+      <h2 id="connection">Connect</h2>
+      <Connection environment={environment} />
+    </section>
+  );
+  // The way in is first, or the reason why there is none.
+  const first = !failed && !deletedAt;
   return (
-    <div className="two">
-      <section className="panel" aria-labelledby="parts">
-        <h2 id="parts">{deletedAt ? 'Still being deleted' : 'Resources'}</h2>
-        {sorted.length === 0 ? (
-          <p className="quiet">{deletedAt ? 'No resources are left.' : 'No resources yet.'}</p>
-        ) : (
-          <Tree parts={sorted} leaving={Boolean(deletedAt)} />
-        )}
-      </section>
+    <div className="two overview">
       <div className="aside">
-        <section className="panel" aria-labelledby="connection">
-          <h2 id="connection">Connect</h2>
-          <Connection environment={environment} />
+        {first && connect}
+        <section className="panel" aria-labelledby="parts">
+          <h2 id="parts">{deletedAt ? 'Still being deleted' : 'Resources'}</h2>
+          {sorted.length === 0 ? (
+            <p className="quiet">{deletedAt ? 'No resources are left.' : 'No resources yet.'}</p>
+          ) : (
+            <Tree parts={sorted} leaving={Boolean(deletedAt)} />
+          )}
         </section>
+      </div>
+      <div className="aside">
+        {!first && connect}
         <section className="panel" aria-labelledby="lifecycle">
           <h2 id="lifecycle">Lifecycle and price</h2>
           <LifecycleFacts environment={environment} />

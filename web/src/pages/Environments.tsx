@@ -21,6 +21,11 @@ export function EnvironmentsPage() {
   const [search, setSearch] = useSearchParams();
   const filters = filtersOf(search);
   const deferred = useDeferredValue(search);
+  // A search within the user's own environments may have matches among all.
+  const elsewhere = useMemo(
+    () => (synced ? listed(rows, { ...filtersOf(deferred), owner: '*' }, me, known).length : 0),
+    [rows, synced, deferred, me, known],
+  );
   const found = useMemo(
     () => listed(rows, filtersOf(deferred), me, known),
     [rows, deferred, me, known],
@@ -53,6 +58,7 @@ export function EnvironmentsPage() {
         <Empty
           rows={rows}
           filters={filters}
+          elsewhere={elsewhere}
           clear={() => setSearch({})}
           all={() => change('owner', '*')}
         />
@@ -165,12 +171,12 @@ const COLUMNS = [
   'Name',
   'Kind',
   'Namespace',
+  'Owner',
   'State',
   'End and price',
+  'Created',
   'Resources',
   'Address',
-  'Owner',
-  'Created',
 ];
 
 function Table({ keys }: { keys: readonly { key: Key }[] }) {
@@ -211,18 +217,23 @@ function Loading() {
 interface EmptyProps {
   rows: readonly Row[];
   filters: Filters;
+  /** How many environments of everyone match the filters. */
+  elsewhere: number;
   clear: () => void;
   all: () => void;
 }
 
 /** Explains why the list is empty, and offers an action. */
-function Empty({ rows, filters, clear, all }: EmptyProps) {
+function Empty({ rows, filters, elsewhere, clear, all }: EmptyProps) {
   const filtered = Boolean(
     filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'),
   );
   if (filtered) {
     return (
       <Hint title="No matches" words="No environment matches this search and these filters.">
+        {filters.owner !== '*' && elsewhere > 0 && (
+          <Button onClick={all}>Show {count(elsewhere, 'match', 'matches')} of everyone</Button>
+        )}
         <Button variant="default" onClick={clear}>
           Clear filters
         </Button>

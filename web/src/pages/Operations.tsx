@@ -12,6 +12,7 @@ import { Ago } from '../components/Ago';
 import { Costs } from '../components/Costs';
 import { CauseWords } from '../components/CauseWords';
 import { EndVerb, HourlyPrice } from '../components/End';
+import { Fold } from '../components/Fold';
 import { Icon } from '../components/Icon';
 import { Page } from '../components/Page';
 import { Pill } from '../components/Pill';
@@ -121,7 +122,11 @@ function CauseItem({ of: { cause, message, kinds, hits, since } }: { of: Group }
         </span>
       </div>
       <CauseWords cause={cause} />
-      {message !== '' && <blockquote className="words">{message}</blockquote>}
+      {message !== '' && (
+        <Fold className="more" summary="Message of the provider">
+          <blockquote className="words">{message}</blockquote>
+        </Fold>
+      )}
       <ul className="chips" aria-label="Where">
         {hits.map(({ environment, part }) => (
           <li key={`${environment.uid} ${part?.slot ?? ''}`}>

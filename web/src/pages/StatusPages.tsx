@@ -55,9 +55,11 @@ export function Forbidden({ error }: { error: unknown }) {
 export function NotFound() {
   return (
     <Page title="Page not found" lead="The link may be incomplete.">
-      <Button component={Link} href="/">
-        Go to my environments
-      </Button>
+      <div className="buttons">
+        <Button component={Link} href="/">
+          Go to my environments
+        </Button>
+      </div>
     </Page>
   );
 }

@@ -12,6 +12,9 @@ let next = 0;
 
 export const noticesAtom = atom<readonly Notice[]>([]);
 
+/** The last arrival while the window was in the background. The title of the window shows it. */
+export const arrivalAtom = atom('');
+
 /** Shows a notice. At most four are shown at once. */
 export const tellAtom = atom(null, (_get, set, notice: Omit<Notice, 'id'>) => {
   const id = ++next;

@@ -13,7 +13,7 @@ use crate::yaml;
 const FOLDER: &str = "/etc/paved-portal";
 
 /// The fields of the configuration, and their values in the chart.
-const FOLLOWS: [(&str, &str); 12] = [
+const FOLLOWS: [(&str, &str); 13] = [
     ("public-url", "/publicUrl"),
     ("trusted-proxy", "/trustedProxies"),
     ("oidc-issuer", "/oidc/issuer"),
@@ -25,6 +25,7 @@ const FOLLOWS: [(&str, &str); 12] = [
     ("oidc-groups-prefix", "/oidc/groupsPrefix"),
     ("session-ttl", "/sessions/ttl"),
     ("namespace-template", "/namespaceTemplate"),
+    ("apis", "/apis"),
     ("log-level", "/logLevel"),
 ];
 

@@ -5,6 +5,7 @@ use std::iter::successors;
 
 use crossplane::secrets::struck_from;
 use crossplane::text::harmless;
+use function_paved_road::check::patterns::plain;
 use function_paved_road::error::FieldError;
 use kube::client::AuthError;
 use kube::core::Status;
@@ -82,7 +83,7 @@ pub fn lacks_rights(status: &Status) -> bool {
 }
 
 fn failure_from_status(status: &Status, server: &str, act: &str) -> Failure {
-    let message = one_line(&status.message);
+    let message = plain(&one_line(&status.message));
     match status.code {
         401 => Failure::NoAccess {
             message: format!("{server} rejects your credentials"),
@@ -105,7 +106,7 @@ fn failure_from_status(status: &Status, server: &str, act: &str) -> Failure {
 /// All the API server's objections to an object, one line for each field.
 pub fn refusal(what: &str, status: &Status) -> Failure {
     // The message quotes the request, and a URL may contain a secret.
-    let words = |message: &str| struck_from(&one_line(message));
+    let words = |message: &str| struck_from(&plain(&one_line(message)));
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut violations: Vec<FieldError> = causes
         .filter(|cause| !cause.message.is_empty())
@@ -248,6 +249,18 @@ mod tests {
         let Failure::Refused { violations, .. } = refusal("x", &quoted.unwrap()) else { panic!() };
         let told = violations[0].to_string();
         assert!(told.contains("\"https://…@h.org/a\": should match"), "{told}");
+        let pattern = serde_json::from_value(json!({"code": 422, "message": "all", "details":
+            {"causes": [{"field": "spec.lifecycle.ttl", "message": "Invalid value: \"8\": \
+                spec.lifecycle.ttl in body should match '^([1-9][0-9]{0,4}[smhdw]|never)$'"}]}}));
+        let Failure::Refused { violations, .. } = refusal("x", &pattern.unwrap()) else { panic!() };
+        let told = violations[0].to_string();
+        assert!(
+            told.ends_with(
+                "in body should be a whole number with a unit (s, m, h, d or w), \
+            for example 30m, 8h or 14d, or never"
+            ),
+            "{told}"
+        );
         let bare = serde_json::from_value(json!({"code": 400, "message": "no"})).unwrap();
         let Failure::Refused { violations, .. } = refusal("x", &bare) else { panic!() };
         assert_eq!(violations, [FieldError { path: String::new(), message: "no".to_owned() }]);

@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::environments::{EnvironmentDetail, EnvironmentPath, Environments};
 use super::write::{self, WriteParams, WriteRequest, Writer};
+use crate::action::{Action, Verb};
 use crate::answer::Answer;
 use crate::bodies::Body;
 use crate::extract::{Path, Query, location};
@@ -175,17 +176,13 @@ pub(crate) async fn patch(
         field_manager: Some("paved-portal".to_owned()),
         ..PatchParams::default()
     };
-    let object = api.patch(name, &params, &Patch::Merge(&*patch)).await?;
+    let patched = api.patch(name, &params, &Patch::Merge(&*patch)).await.map_err(Problem::from);
     if !dry_run {
-        tracing::info!(
-            user = person.username(),
-            kind = kind.full_name(),
-            namespace,
-            name,
-            "patched"
-        );
+        let action = Action { verb: Verb::Change, person: &person, kind: &kind, namespace, name };
+        let clients = &writer.environments.clients;
+        action.record(clients, &patched, |object| object.metadata.uid.clone());
     }
-    Ok(Answer(writer.environments.whole(&kind, object)))
+    Ok(Answer(writer.environments.whole(&kind, patched?)))
 }
 
 /// Checks a patch's metadata, and removes and returns the owner in it. Without an owner in the

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use function_paved_road::apis::{APIS, AnyApi, ConnectionTarget, Info};
+use function_paved_road::check::patterns::describe;
 use paved_client::cluster;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use super::options::{FieldOptions, options};
 use crate::access::Access;
 use crate::answer::Answer;
 use crate::clients::Clients;
+use crate::config::Apis;
 use crate::extract::{Path, Query, name};
 use crate::identity::Person;
 use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
@@ -60,6 +62,9 @@ pub(crate) struct Kind {
     description: String,
     /// Whether the kind is a claim. A claim names the Secret for its connection details.
     claim: bool,
+    /// Whether the portal offers the kind for new environments. It offers one kind of each API,
+    /// unless --apis says both.
+    offered: bool,
     /// Whether I may create the kind in `namespace`. Absent if the request has no namespace, I have
     /// no default namespace, and I may not create the kind in all namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +73,7 @@ pub(crate) struct Kind {
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
     /// The JSON schema of the spec from the cluster's XRD. The schema of a claim includes the
-    /// Secret for its connection details.
+    /// Secret for its connection details. `x-pattern-in-words` describes each pattern.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
@@ -84,6 +89,7 @@ pub(crate) struct Kinds {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) access: Arc<Access>,
     pub(crate) namespaces: Namespaces,
+    pub(crate) apis: Apis,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -178,6 +184,13 @@ impl Kinds {
         };
         let description = text("/description").or_else(|| text("/properties/spec/description"));
         let info = kind.paved_api().map(AnyApi::info);
+        let is_other = |other: &&cluster::Kind| {
+            let same = other.paved_api().map(|api| api.info().name);
+            info.is_some_and(|info| same == Some(info.name))
+                && other.full_name() != kind.full_name()
+        };
+        let others: Vec<_> =
+            seen.all().iter().filter(is_other).map(cluster::Kind::flavour).collect();
         Ok(Kind {
             kind: kind.name().to_owned(),
             api: info.map(|info| info.name),
@@ -191,6 +204,7 @@ impl Kinds {
             plural: kind.resource.plural.clone(),
             description: description.unwrap_or_default(),
             claim: is_claim(kind),
+            offered: self.apis.offers(kind.flavour(), &others),
             may_create,
             namespace: namespace.or_else(|| chosen.map(str::to_owned)),
             schema: schema
@@ -213,5 +227,6 @@ fn with_secret(spec: &Value, kind: &cluster::Kind) -> Value {
         let field = json!({"type": "object", "description": what, "properties": {"name": name}});
         fields.entry(SECRET).or_insert(field);
     }
+    describe(&mut spec);
     spec
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::environments::{EnvironmentPath, Environments};
+use crate::action::{Action, Verb};
 use crate::answer::Answer;
 use crate::bodies::Body;
 use crate::extract::Path;
@@ -75,9 +76,10 @@ pub(crate) async fn extend(
 ) -> Result<Answer<Requested>, Problem> {
     let expiry = body.read::<Extension>(&person).await?.value.expiry()?;
     let request = Request::new(&environments, &person, &place).await?;
-    let renewal = request.subject.renew(expiry).map_err(|refusal| request.refused(refusal))?;
+    let renewal =
+        request.subject.renew(expiry).map_err(|refusal| request.refused(refusal, Verb::Extend))?;
     let starts = renewal.change.is_some() && request.subject.is_started_by_renewal();
-    let requested = request.send(renewal.change, "extended").await?;
+    let requested = request.send(renewal.change, Verb::Extend).await?;
     Ok(Answer(Requested {
         expires_at: Some(renewal.expires_at.to_string()),
         capped_by: renewal.capped_by.map(|maximum| maximum.to_string()),
@@ -100,9 +102,9 @@ pub(crate) async fn keep(
 ) -> Result<Answer<Requested>, Problem> {
     let Nothing {} = body.read(&person).await?.value;
     let request = Request::new(&environments, &person, &place).await?;
-    let change = request.subject.keep().map_err(|refusal| request.refused(refusal))?;
+    let change = request.subject.keep().map_err(|refusal| request.refused(refusal, Verb::Keep))?;
     let starts = change.is_some() && request.subject.is_started_by_renewal();
-    let requested = request.send(change, "kept").await?;
+    let requested = request.send(change, Verb::Keep).await?;
     Ok(Answer(Requested { starts, clock_ahead: None, ..requested }))
 }
 
@@ -117,8 +119,8 @@ pub(crate) async fn stop(
 ) -> Result<Answer<Requested>, Problem> {
     let Nothing {} = body.read(&person).await?.value;
     let request = Request::new(&environments, &person, &place).await?;
-    let change = request.subject.stop().map_err(|refusal| request.refused(refusal))?;
-    Ok(Answer(request.send(change, "stopped").await?))
+    let change = request.subject.stop().map_err(|refusal| request.refused(refusal, Verb::Stop))?;
+    Ok(Answer(request.send(change, Verb::Stop).await?))
 }
 
 /// Start a stopped environment.
@@ -134,9 +136,10 @@ pub(crate) async fn start(
 ) -> Result<Answer<Requested>, Problem> {
     let Nothing {} = body.read(&person).await?.value;
     let request = Request::new(&environments, &person, &place).await?;
-    let change = request.subject.start().map_err(|refusal| request.refused(refusal))?;
+    let change =
+        request.subject.start().map_err(|refusal| request.refused(refusal, Verb::Start))?;
     let starts = !request.subject.is_running();
-    let requested = request.send(Some(change), "started").await?;
+    let requested = request.send(Some(change), Verb::Start).await?;
     Ok(Answer(Requested { starts, ..requested }))
 }
 
@@ -199,25 +202,34 @@ impl<'r> Request<'r> {
         Ok(Self { environments, person, client, subject, now })
     }
 
-    /// Sends a change, if there is one. `done` is the word for the log.
-    async fn send(self, change: Option<Change>, done: &str) -> Result<Requested, Problem> {
+    /// Records the action of the user and its result.
+    fn record<T>(&self, verb: Verb, result: &Result<T, Problem>) {
+        let environment = &self.subject.environment;
+        let action = Action {
+            verb,
+            person: self.person,
+            kind: self.subject.kind(),
+            namespace: &environment.namespace,
+            name: &environment.name,
+        };
+        action.record(&self.environments.clients, result, |_| Some(environment.uid.clone()));
+    }
+
+    /// Sends a change, if there is one.
+    async fn send(self, change: Option<Change>, verb: Verb) -> Result<Requested, Problem> {
         let patched = match change {
-            Some(change) => Some(self.subject.patch(&self.client, change).await?),
+            Some(change) => {
+                let patched = self.subject.patch(&self.client, change).await;
+                let patched = patched.map_err(Problem::from);
+                self.record(verb, &patched);
+                Some(patched?)
+            }
             None => None,
         };
         let changed = patched.is_some();
         let Found { kind, object, .. } = self.subject.into_found();
         let object = patched.unwrap_or(object);
         let clock_ahead = clock_ahead(&object, self.now).filter(|_| changed);
-        if changed {
-            tracing::info!(
-                user = self.person.username(),
-                kind = kind.full_name(),
-                namespace = object.metadata.namespace.as_deref(),
-                name = object.metadata.name.as_deref(),
-                "{done}"
-            );
-        }
         Ok(Requested {
             environment: self.environments.whole(&kind, object).view,
             changed,
@@ -229,10 +241,12 @@ impl<'r> Request<'r> {
     }
 
     /// The problem of a request that would have no effect.
-    fn refused(&self, refusal: Refusal) -> Problem {
+    fn refused(&self, refusal: Refusal, verb: Verb) -> Problem {
         let detail = format!("{} {refusal}", self.subject.environment.title());
         let (status, field, message) = explained(refusal);
-        Problem::new(status, detail).at_field(field, message)
+        let problem = Problem::new(status, detail).at_field(field, message);
+        self.record::<()>(verb, &Err(problem.clone()));
+        problem
     }
 }
 

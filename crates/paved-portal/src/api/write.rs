@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 
 use super::check::{Write, check};
 use super::environments::Environments;
+use crate::action::{Action, Verb};
 use crate::extract::name;
 use crate::identity::{Naming, Person};
 use crate::kinds::{SECRET, connection_keys};
@@ -229,8 +230,27 @@ impl WriteRequest {
             .await
     }
 
-    /// Creates the environment.
+    /// Creates the environment, and records the action.
     pub(crate) async fn create(
+        &self,
+        environments: &Environments,
+        person: &Person,
+        params: WriteParams,
+    ) -> Result<DynamicObject, Problem> {
+        let created = self.created(environments, person, params).await;
+        if !params.dry_run {
+            let action = self.action(Verb::Create, person);
+            action.record(&environments.clients, &created, |object| object.metadata.uid.clone());
+        }
+        created
+    }
+
+    fn action<'a>(&'a self, verb: Verb, person: &'a Person) -> Action<'a> {
+        let Self { kind, namespace, name, .. } = self;
+        Action { verb, person, kind, namespace, name }
+    }
+
+    async fn created(
         &self,
         environments: &Environments,
         person: &Person,
@@ -249,13 +269,28 @@ impl WriteRequest {
                     entry.is_some_and(|entry| entry.view.uid == uid)
                 })
                 .await;
-            told("created", person, &self.key());
         }
         Ok(object)
     }
 
-    /// Replaces the environment, if it is still in the state that the user has seen.
+    /// Replaces the environment, if it is still in the state that the user has seen. Records the
+    /// action.
     pub(crate) async fn replace(
+        &self,
+        environments: &Environments,
+        person: &Person,
+        before: &DynamicObject,
+        params: WriteParams,
+    ) -> Result<DynamicObject, Problem> {
+        let replaced = self.replaced(environments, person, before, params).await;
+        if !params.dry_run {
+            let action = self.action(Verb::Change, person);
+            action.record(&environments.clients, &replaced, |object| object.metadata.uid.clone());
+        }
+        replaced
+    }
+
+    async fn replaced(
         &self,
         environments: &Environments,
         person: &Person,
@@ -271,11 +306,7 @@ impl WriteRequest {
         let dry_run = params.dry_run;
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
         let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
-        let object = api.replace(&self.name, &params, &self.dynamic()?).await?;
-        if !dry_run {
-            told("replaced", person, &self.key());
-        }
-        Ok(object)
+        Ok(api.replace(&self.name, &params, &self.dynamic()?).await?)
     }
 }
 
@@ -401,8 +432,22 @@ fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Optio
     }
 }
 
-/// Deletes an environment. With a `uid`, deletes only the object with this UID.
+/// Deletes an environment, and records the action. With a `uid`, deletes only the object with this
+/// UID.
 pub(crate) async fn delete(
+    environments: &Environments,
+    person: &Person,
+    kind: &Kind,
+    (namespace, name): (&str, &str),
+    uid: Option<String>,
+) -> Result<(), Problem> {
+    let deleted = deleted(environments, person, kind, (namespace, name), uid.clone()).await;
+    let action = Action { verb: Verb::Delete, person, kind, namespace, name };
+    action.record(&environments.clients, &deleted, |()| uid);
+    deleted
+}
+
+async fn deleted(
     environments: &Environments,
     person: &Person,
     kind: &Kind,
@@ -422,13 +467,7 @@ pub(crate) async fn delete(
         Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
     let patience = environments.limits.own_write;
     environments.live.seen(&key, patience, |entry| entry.is_none_or(Entry::is_deleting)).await;
-    told("deleted", person, &key);
     Ok(())
-}
-
-fn told(what: &str, person: &Person, key: &Key) {
-    let (kind, namespace, name) = (&key.kind, &key.namespace, &key.name);
-    tracing::info!(user = person.username(), kind, namespace, name, "{what}");
 }
 
 /// Checks that a name is also valid in the clouds: at most 63 characters.

@@ -121,12 +121,17 @@ impl Step {
         }
     }
 
-    /// A step with valid example Settings, used if the platform team's are unknown.
-    pub fn example(target: &Target) -> Result<Self, NoStep> {
-        Self::from_composition(manifests::example_composition(
-            target.api,
-            target.flavour,
-            &target.group,
-        ))
+    /// A step with valid example Settings, used if the platform team's are unknown. They have a
+    /// machine image in the region of `spec`, because any region may have one.
+    pub fn example(target: &Target, spec: &Value) -> Result<Self, NoStep> {
+        let composition = manifests::example_composition(target.api, target.flavour, &target.group);
+        let mut step = Self::from_composition(composition)?;
+        let images = step.input.pointer_mut("/gpuWorkspace/amis").and_then(Value::as_object_mut);
+        if let (Some(images), Some(region)) = (images, spec["parameters"]["region"].as_str())
+            && let Some(example) = images.values().next().cloned()
+        {
+            images.insert(region.to_owned(), example);
+        }
+        Ok(step)
     }
 }

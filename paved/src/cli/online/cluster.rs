@@ -34,6 +34,11 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Whether a flag selects the cluster.
+    pub(crate) fn is_named(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     /// Connects to the cluster that the flags select.
     pub(crate) async fn connect(&self) -> Result<Cluster, Failure> {
         Ok(Cluster::connect(&self.into()).await?)

@@ -18,7 +18,7 @@ const CROSSPLANE: [&str; 3] =
 
 /// The rights in the form that the chart uses. `claims` and `namespaced` have two lists. `own` has
 /// the rights in the APIs' group, whose name the chart adds, and `parts` has those to composed
-/// resources. `crossplane` has the rights to Crossplane's objects.
+/// resources. `crossplane` has the rights to Crossplane's objects and to Events.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -52,6 +52,8 @@ fn crossplane() -> Rights {
     for resource in CROSSPLANE {
         rights.allow("apiextensions.crossplane.io", resource, &LIST);
     }
+    // An Event about each action of a user.
+    rights.allow("", "events", &["create"]);
     rights
 }
 
@@ -74,8 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn portal_has_only_read_rights() {
-        let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
+    fn portal_only_reads_and_creates_events() {
+        let mut rules = all(&both(), composed::all().unwrap()).unwrap().rules();
+        let is_events = |rule: &Value| rule["resources"] == json!(["events"]);
+        let events: Vec<Value> = rules.iter().filter(|rule| is_events(rule)).cloned().collect();
+        let expected = json!([{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]);
+        assert_eq!(json!(events), expected);
+        rules.retain(|rule| !is_events(rule));
         let verbs = rules.iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
         assert!(
             verbs.clone().count() > 0
