@@ -14,8 +14,9 @@ pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
 pub(crate) use online::Demo;
 #[cfg(feature = "cluster")]
 pub(crate) use online::{
-    Access, Apply, Connect, Controller, Delete, Doctor, Export, Extend, Keep, Kinds, List, Listing,
-    Online, Outputs, Patience, Portal, Publish, Sort, Start, Status, Stop, Wait,
+    Access, Apply, Connect, Controller, Delete, Doctor, Export, Extend, HASH_LENGTH, Keep, Kinds,
+    List, Listing, Online, Outputs, Patience, PlanFormat, Planning, Portal, Publish, Sort, Start,
+    Status, Stop, Wait,
 };
 
 /// Preview, apply and use self-service environments, which Crossplane creates from small claims.

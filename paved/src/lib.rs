@@ -43,6 +43,8 @@ mod live_view;
 mod online;
 #[cfg(feature = "cluster")]
 mod outputs;
+#[cfg(feature = "cluster")]
+mod plan;
 mod platform;
 #[cfg(feature = "cluster")]
 pub mod portal;
@@ -50,6 +52,8 @@ mod prepare;
 mod preview;
 #[cfg(feature = "cluster")]
 mod publish;
+#[cfg(feature = "cluster")]
+mod record;
 #[cfg(feature = "cluster")]
 mod show;
 #[cfg(feature = "cluster")]

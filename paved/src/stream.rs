@@ -31,6 +31,7 @@ pub struct Stream<'a> {
     hashes: usize,
     form: Form,
     outlives_reader: bool,
+    has_log: bool,
 }
 
 /// The state of the current line.
@@ -67,7 +68,19 @@ impl<'a> Stream<'a> {
             hashes: 0,
             form: Form::Text,
             outlives_reader: false,
+            has_log: false,
         }
+    }
+
+    /// The same stream, which also gets the log of actions.
+    #[must_use]
+    pub fn with_log(self, has_log: bool) -> Self {
+        Self { has_log, ..self }
+    }
+
+    /// Whether the stream gets the log of actions.
+    pub(crate) fn has_log(&self) -> bool {
+        self.has_log
     }
 
     /// The same stream with a shorter lifetime.
@@ -79,6 +92,7 @@ impl<'a> Stream<'a> {
             hashes: self.hashes,
             form: self.form,
             outlives_reader: self.outlives_reader,
+            has_log: self.has_log,
         }
     }
 

@@ -4,6 +4,7 @@ mod table;
 
 use std::io::{self, Write};
 
+use crate::Console;
 use anstyle::{AnsiColor, Color, Style};
 pub(crate) use crossplane::text::{harmless, harmless_name};
 pub(crate) use paved_client::environment::Mark;
@@ -36,6 +37,20 @@ pub(crate) fn sign_of(mark: Mark) -> char {
         Mark::Busy => '…',
         Mark::Bad => '✗',
     }
+}
+
+/// A command in a text. It is never wrapped. See [`Stream`](crate::Stream).
+pub(crate) fn command(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
+/// Prints the next command on standard error, for a user at a terminal.
+pub(crate) fn next(text: &str, console: &mut Console<'_>) -> io::Result<()> {
+    if console.terminal.is_none() {
+        return Ok(());
+    }
+    let text = command(&harmless_name(text));
+    writeln!(console.err, "{DIM}Next:{DIM:#} {text}")
 }
 
 /// A line of a tree.

@@ -7,6 +7,7 @@ mod controller;
 mod demo;
 mod help;
 mod lifecycle;
+mod planning;
 mod portal;
 mod publish;
 
@@ -20,6 +21,7 @@ pub(crate) use controller::Controller;
 #[cfg(feature = "demo")]
 pub(crate) use demo::Demo;
 pub(crate) use lifecycle::{Extend, Keep, Start, Stop};
+pub(crate) use planning::{HASH_LENGTH, PlanFormat, Planning};
 pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
 

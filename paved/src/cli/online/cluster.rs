@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use paved_client::cluster::{self, Cluster};
 use paved_client::wait::Goal;
 
+use super::Planning;
 use crate::failure::Failure;
 
 /// Flags that select the cluster and the user.
@@ -207,9 +208,16 @@ pub(crate) struct Apply {
     #[arg(long, value_name = "WHERE", num_args = 0..=1, default_missing_value = "server", require_equals = true)]
     pub(crate) dry_run: Option<DryRun>,
 
-    /// Show the changes of the claim and, from a preview, of its resources.
+    /// Show the changes of the claim and, from a preview, of its resources. Ask on a terminal.
     #[arg(long)]
     pub(crate) diff: bool,
+
+    /// Apply without a question.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) planning: Planning,
 
     /// Skip the check by the function in `paved`. The function in the cluster may be newer.
     #[arg(long)]
@@ -224,7 +232,7 @@ pub(crate) struct Apply {
     pub(crate) composition: Option<PathBuf>,
 
     /// Wait until every environment is ready or has failed.
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with_all = ["dry_run", "plan"])]
     pub(crate) wait: bool,
 
     #[command(flatten)]
@@ -267,6 +275,9 @@ pub(crate) struct Delete {
     /// Time limit of the wait, for example 90s, 30m or 1h30m [default: 30m].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) planning: Planning,
 
     /// Whether the command line has the namespace's flag in its long form.
     #[arg(skip)]
