@@ -8,6 +8,7 @@ mod plan;
 mod planned;
 mod secrets;
 
+use anstyle::Style;
 use crossplane::spec::WRITTEN;
 use kube::api::DynamicObject;
 use paved_client::action::Verb;
@@ -22,11 +23,12 @@ use crate::cli::Apply;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
 use crate::plan::{Plan, TRIES, stale, unchanged};
-use crate::record::Recorder;
+use crate::record::{Recorder, log};
 use crate::signals::{self, Stop};
 use crate::style::{self, BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
 use composition::Source;
+pub(crate) use composition::budgets;
 use owner::Caller;
 use plan::Step;
 
@@ -246,7 +248,26 @@ async fn perform(
     for step in steps {
         let titles = |steps: &[Step]| steps.iter().map(Step::title).collect::<Vec<_>>().join(", ");
         let left = &steps[applied.len()..];
-        match stop.finish(send(step), "the current request", console).await? {
+        let act = async {
+            let sent = send(step).await;
+            let line = match (&sent, &step.rehearsed) {
+                (Ok(object), _) => {
+                    let (word, _) = outcome(step, Some(object));
+                    recorder.accepted(Verb::Apply, object, word).await
+                }
+                (Err(failure), Some(object)) => recorder.failed(Verb::Apply, object, failure).await,
+                (Err(_), None) => String::new(),
+            };
+            (sent, line)
+        };
+        let sent = match stop.finish(act, "the current request", console).await? {
+            Some((sent, line)) => {
+                log(&line, console)?;
+                Some(sent)
+            }
+            None => None,
+        };
+        match sent {
             None => {
                 let told = format!(
                     "could not confirm that {} was applied. Check it with paved status",
@@ -257,15 +278,11 @@ async fn perform(
                 return Err(Failure::Interrupted(told + &rest));
             }
             Some(Ok(object)) => {
-                let result = tell(step, Some(&object), "", console)?;
-                recorder.accepted(Verb::Apply, &object, result, console).await?;
+                tell(step, Some(&object), "", console)?;
                 let object = Environment::applied(&object, step.live.as_ref());
                 applied.push(Found { kind: step.kind.clone(), object, listed: None });
             }
             Some(Err(failure)) => {
-                if let Some(rehearsed) = &step.rehearsed {
-                    recorder.failed(Verb::Apply, rehearsed, &failure, console).await?;
-                }
                 writeln!(console.err, "note: not applied: {}", titles(left))?;
                 return Err(failure);
             }
@@ -277,22 +294,28 @@ async fn perform(
     Ok(applied)
 }
 
+/// The past or planned change in one word, and its style.
+fn outcome(step: &Step, after: Option<&DynamicObject>) -> (&'static str, Style) {
+    let own = |object: &DynamicObject| own_fields(object, &step.object);
+    let keeps_others = after.is_some_and(|after| !kept_by_kubectl(&step.object, after).is_empty());
+    match (&step.live, after) {
+        (None, _) => ("created", GREEN),
+        (Some(live), Some(after)) if own(live) == own(after) => {
+            (if keeps_others { "applied, without a change" } else { "unchanged" }, BOLD)
+        }
+        _ => ("configured", YELLOW),
+    }
+}
+
 /// Prints the past or planned change: created, configured or unchanged.
 fn tell(
     step: &Step,
     after: Option<&DynamicObject>,
     how: &str,
     console: &mut Console<'_>,
-) -> Result<&'static str, Failure> {
-    let own = |object: &DynamicObject| own_fields(object, &step.object);
+) -> Result<(), Failure> {
     let others = after.map(|after| kept_by_kubectl(&step.object, after)).unwrap_or_default();
-    let (word, style) = match (&step.live, after) {
-        (None, _) => ("created", GREEN),
-        (Some(live), Some(after)) if own(live) == own(after) => {
-            (if others.is_empty() { "unchanged" } else { "applied, without a change" }, BOLD)
-        }
-        _ => ("configured", YELLOW),
-    };
+    let (word, style) = outcome(step, after);
     writeln!(console.out, "{} {style}{word}{style:#}{how}", step.title())?;
     if step.live.as_ref().is_some_and(apply::is_taken_over) {
         let title = step.title();
@@ -315,7 +338,7 @@ fn tell(
             step.title()
         )?;
     }
-    Ok(word)
+    Ok(())
 }
 
 /// The spec, labels and annotations of an object, without the fields that Crossplane writes at any

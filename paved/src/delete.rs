@@ -24,7 +24,7 @@ use crate::cli::Delete;
 use crate::failure::Failure;
 use crate::live_view::LiveView;
 use crate::plan::{Change, Item, Plan, TRIES, stale, state, unchanged};
-use crate::record::Recorder;
+use crate::record::{Recorder, log};
 use crate::signals::{self, Stop};
 use crate::style::{self, BOLD, Leaf, harmless_name, one_line};
 
@@ -169,15 +169,28 @@ async fn delete_all(
     for (done, one) in found.iter().enumerate() {
         let (title, left) =
             (Environment::from_object(&one.object).title(), titles(&found[done + 1..]));
-        let deleted = stop.finish(send(one), &format!("the request for {title}"), console).await?;
+        let act = async {
+            let sent = send(one).await;
+            let line = match &sent {
+                Ok(()) => recorder.accepted(Verb::Delete, &one.object, "requested").await,
+                Err(failure) => recorder.failed(Verb::Delete, &one.object, failure).await,
+            };
+            (sent, line)
+        };
+        let deleted = stop.finish(act, &format!("the request for {title}"), console).await?;
+        let deleted = match deleted {
+            Some((sent, line)) => {
+                log(&line, console)?;
+                Some(sent)
+            }
+            None => None,
+        };
         let told = match deleted {
             Some(Ok(())) => {
                 writeln!(console.out, "{title} is being deleted")?;
-                recorder.accepted(Verb::Delete, &one.object, "requested", console).await?;
                 None
             }
             Some(Err(failure)) => {
-                recorder.failed(Verb::Delete, &one.object, &failure, console).await?;
                 writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
                 return Err(failure);
             }

@@ -15,7 +15,8 @@ use crate::cli::{Access, Extend, Keep, Start, Stop};
 use crate::failure::Failure;
 use crate::list::Place;
 use crate::plan::{self, Item, Plan, TRIES, stale, state, unchanged};
-use crate::record::Recorder;
+use crate::record::{Recorder, log};
+use crate::show;
 use crate::style::{self, harmless_name};
 use crate::{Console, wait};
 
@@ -39,6 +40,7 @@ pub(crate) async fn extend(args: &Extend, console: &mut Console<'_>) -> Result<(
         send_recorded(&cluster, &subject, change, console).await?;
         writeln!(console.out, "{title} expires at {expires_at}, in {left}")?;
         tell_start(&subject, console)?;
+        show::next(&subject.environment, console)?;
     } else {
         writeln!(
             console.out,
@@ -60,6 +62,7 @@ pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), F
             send_recorded(&cluster, &subject, change, console).await?;
             writeln!(console.out, "{title} has no time to live any more")?;
             tell_start(&subject, console)?;
+            show::next(&subject.environment, console)?;
             if let Some(applier) = subject.applier() {
                 writeln!(
                     console.err,
@@ -130,10 +133,12 @@ pub(crate) async fn stop(args: &Stop, console: &mut Console<'_>) -> Result<(), F
         match sent {
             Ok(found) => {
                 writeln!(console.out, "{title} is being stopped")?;
-                recorder.accepted(Verb::Stop, &found.object, "requested", console).await?;
+                let line = recorder.accepted(Verb::Stop, &found.object, "requested").await;
+                log(&line, console)?;
             }
             Err(failure) => {
-                recorder.failed(Verb::Stop, subject.object(), &failure, console).await?;
+                let line = recorder.failed(Verb::Stop, subject.object(), &failure).await;
+                log(&line, console)?;
                 failures.push(failure);
             }
         }
@@ -225,7 +230,10 @@ pub(crate) async fn start(args: &Start, console: &mut Console<'_>) -> Result<(),
     if args.wait {
         let found = vec![found.read(|object| Environment::from_object(&object))];
         wait::until(&cluster, found, &Goal::Running, args.patience, console).await?;
+        return Ok(());
     }
+    let Environment { name, namespace, .. } = &subject.environment;
+    style::next(&format!("paved start {name} -n {namespace} --wait"), console)?;
     Ok(())
 }
 
@@ -306,11 +314,11 @@ async fn send_recorded(
     let mut recorder = Recorder::new(cluster);
     match send(cluster, subject, change, console).await {
         Ok(found) => {
-            recorder.accepted(verb, &found.object, "requested", console).await?;
+            log(&recorder.accepted(verb, &found.object, "requested").await, console)?;
             Ok(found)
         }
         Err(failure) => {
-            recorder.failed(verb, subject.object(), &failure, console).await?;
+            log(&recorder.failed(verb, subject.object(), &failure).await, console)?;
             Err(failure)
         }
     }

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         let (rows, columns) = console::Term::stdout().size();
         (usize::from(rows), usize::from(columns))
     };
+    let columns = || size().1;
     let mut controls = io::stdout();
     let variable = |name| env::var(name).unwrap_or_default();
     let mut answer = || {
@@ -19,11 +20,15 @@ fn main() -> ExitCode {
     };
     let is_job = is_job(&variable("CI"));
     let looked_at = io::stdout().is_terminal() && is_looked_at(&variable("TERM"), is_job);
+    let err_looked_at = io::stderr().is_terminal() && is_looked_at(&variable("TERM"), is_job);
+    let err_columns = || usize::from(console::Term::stderr().size().1);
     let (mut out, mut err) = (anstream::stdout(), anstream::stderr());
     let mut console = Console {
         input: &mut |bytes| io::stdin().read_to_end(bytes),
-        out: Stream::new(&mut out),
-        err: Stream::new(&mut err).with_log(is_job || variable("PAVED_ACTION_LOG") == "-"),
+        out: Stream::new(&mut out).with_room(looked_at.then_some(&columns)),
+        err: Stream::new(&mut err)
+            .with_room(err_looked_at.then_some(&err_columns))
+            .with_log(is_job || variable("PAVED_ACTION_LOG") == "-"),
         terminal: looked_at.then_some(Terminal { size: &size, controls: &mut controls }),
         // A job would wait without end.
         answer: if io::stdin().is_terminal() && !is_job { Some(&mut answer) } else { None },

@@ -41,11 +41,11 @@ pub(crate) enum Change {
 impl Change {
     fn word(self) -> &'static str {
         match self {
-            Self::Create => "is created",
-            Self::Update => "is changed",
+            Self::Create => "will be created",
+            Self::Update => "will be changed",
             Self::None => "does not change",
-            Self::Delete => "is deleted",
-            Self::Stop => "is stopped",
+            Self::Delete => "will be deleted",
+            Self::Stop => "will be stopped",
         }
     }
 }

@@ -32,30 +32,29 @@ impl<'c> Recorder<'c> {
         Self { cluster, actor: None }
     }
 
-    /// Records an accepted action. A missing right to write Events does not fail the action.
+    /// Writes the Event of an accepted action, and returns its line for [`log`]. A missing right to
+    /// write Events does not fail the action.
     pub(crate) async fn accepted(
         &mut self,
         verb: Verb,
         object: &DynamicObject,
         result: &str,
-        console: &mut Console<'_>,
-    ) -> Result<(), Failure> {
+    ) -> String {
         let actor = self.actor().await;
         let action = Action { actor: &actor, verb, program: PROGRAM, result, at: Timestamp::now() };
         let environment = Environment::from_object(object);
         let api_version = object.types.as_ref().map_or("", |types| types.api_version.as_str());
         action.write_event(&self.cluster.client, &environment, api_version).await;
-        log(&action.line(&environment), console)
+        action.line(&environment)
     }
 
-    /// Records a failed action. It has no Event, because its object may not exist.
+    /// The line of a failed action. It has no Event, because its object may not exist.
     pub(crate) async fn failed(
         &mut self,
         verb: Verb,
         object: &DynamicObject,
         failure: &Failure,
-        console: &mut Console<'_>,
-    ) -> Result<(), Failure> {
+    ) -> String {
         let actor = self.actor().await;
         let result = match failure {
             Failure::NoAccess { .. } => "denied",
@@ -63,7 +62,7 @@ impl<'c> Recorder<'c> {
             _ => "rejected",
         };
         let action = Action { actor: &actor, verb, program: PROGRAM, result, at: Timestamp::now() };
-        log(&action.line(&Environment::from_object(object)), console)
+        action.line(&Environment::from_object(object))
     }
 
     async fn actor(&mut self) -> String {
@@ -77,7 +76,10 @@ impl<'c> Recorder<'c> {
 }
 
 /// Writes a line of the log.
-fn log(line: &str, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn log(line: &str, console: &mut Console<'_>) -> Result<(), Failure> {
+    if line.is_empty() {
+        return Ok(());
+    }
     let named = std::env::var_os(LOG).filter(|path| !path.is_empty() && path != "-");
     if let Some(path) = named {
         let file = OpenOptions::new().append(true).create(true).open(&path);

@@ -5,6 +5,7 @@ mod table;
 use std::io::{self, Write};
 
 use crate::Console;
+use crate::wrap::COMMAND_SPACE;
 use anstyle::{AnsiColor, Color, Style};
 pub(crate) use crossplane::text::{harmless, harmless_name};
 pub(crate) use paved_client::environment::Mark;
@@ -41,7 +42,7 @@ pub(crate) fn sign_of(mark: Mark) -> char {
 
 /// A command in a text. It is never wrapped. See [`Stream`](crate::Stream).
 pub(crate) fn command(text: &str) -> String {
-    text.replace(' ', "\u{a0}")
+    text.replace(' ', &COMMAND_SPACE.to_string())
 }
 
 /// Prints the next command on standard error, for a user at a terminal.
@@ -119,9 +120,11 @@ const MAX_MESSAGE_CHARS: usize = 140;
 /// A provider's message in one line.
 pub(crate) fn one_line(message: &str) -> String {
     let message = harmless_name(message);
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message,
+    let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARS) else { return message };
+    let words = message[..end].rfind(' ').filter(|words| words * 2 > end);
+    match words {
+        Some(end) => format!("{} …", &message[..end]),
+        None => format!("{}…", &message[..end]),
     }
 }
 
@@ -143,5 +146,7 @@ mod tests {
     fn a_long_message_is_cut_between_characters() {
         assert_eq!(one_line(&"é".repeat(141)).chars().count(), 141);
         assert_eq!(one_line("a\nb"), "a b");
+        let sentence = one_line(&"word ".repeat(40));
+        assert!(sentence.ends_with("word …"), "words are whole: {sentence}");
     }
 }

@@ -175,9 +175,11 @@ async fn apply_plan_has_the_diff_the_price_and_the_restart() {
     );
     assert_eq!(hash(&plan).len(), 64);
     let text = world.paved(&["apply", &file, "--plan"]).await;
-    for words in
-        ["is changed", "restart: The machine stops and starts. Running work is lost.", hash(&plan)]
-    {
+    for words in [
+        "will be changed",
+        "restart: The machine stops and starts. Running work is lost.",
+        hash(&plan),
+    ] {
         assert!(text.out.contains(words), "{words}: {}", text.told());
     }
 }

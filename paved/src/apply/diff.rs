@@ -31,7 +31,7 @@ pub(super) fn print(
     if changes.is_empty() {
         return Ok(());
     }
-    write!(console.out, "{changes}")?;
+    console.out.whole(|out| write!(out, "{changes}"))?;
     match composed(step, source, console) {
         Ok(()) => Ok(()),
         Err(Failure::Output(error)) => Err(Failure::Output(error)),
@@ -85,7 +85,9 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     };
     match diff::compare(&before, &after)? {
         None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
-        Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: resources: {told}")?,
+        Some(told) => {
+            console.out.whole(|out| writeln!(out, "{BOLD}{title}{BOLD:#}: resources: {told}"))?;
+        }
     }
     Ok(())
 }

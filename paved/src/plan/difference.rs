@@ -26,6 +26,13 @@ pub(crate) struct Difference {
     after: Value,
 }
 
+impl Difference {
+    /// The path and the value after the change.
+    pub(crate) fn into_entry(self) -> (String, Value) {
+        (self.path, self.after)
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, before, after } = self;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use function_paved_road::lifecycle::Span;
+use function_paved_road::manifests;
 use jiff::SignedDuration;
 use paved_client::cluster::{self, Cluster};
 use paved_client::wait::Goal;
@@ -57,6 +58,8 @@ pub(crate) enum Listing {
     Json,
     /// The same objects in YAML.
     Yaml,
+    /// The comment for a pull request, with a marker. Only for one environment.
+    Markdown,
     /// `kind.group/name`, one line for each environment. With -A or -n, with the namespace.
     Name,
 }
@@ -129,6 +132,19 @@ pub(crate) struct Status {
 /// Flags of `paved kinds`.
 #[derive(Args, Debug)]
 pub(crate) struct Kinds {
+    /// Write JSON schemas of the kinds to this folder, for editors.
+    #[arg(long, value_name = "DIR", help_heading = "Editors")]
+    pub(crate) schemas: Option<PathBuf>,
+
+    /// Write the kinds of this program, without a cluster.
+    #[arg(long, requires = "schemas", help_heading = "Editors")]
+    pub(crate) offline: bool,
+
+    /// API group of your company, with --offline [default: the groups of both APIs].
+    #[arg(long, value_name = "GROUP", value_parser = manifests::group, requires = "offline",
+        help_heading = "Editors")]
+    pub(crate) group: Option<String>,
+
     #[command(flatten)]
     pub(crate) access: Access,
 }
@@ -136,6 +152,10 @@ pub(crate) struct Kinds {
 /// Flags of `paved doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
+    /// Write a support archive (.tar.gz) without secrets instead, in at most 5 seconds.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dump: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) access: Access,
 }
