@@ -138,6 +138,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(core portal::two_tenants_make_watch_and_delete),
     scenario!(core old cli::the_documented_pipeline_ends_with_a_site),
     scenario!(core old upgrade::environments_survive_the_apis_first),
+    scenario!(old upgrade::rolled_back_environments_keep_all_resources),
     scenario!(old cli::a_pipeline_applies_waits_and_gets_its_outputs),
     scenario!(old cli::slow_resource_has_not_failed),
     scenario!(core old cli::a_refused_part_ends_the_wait_and_is_named),

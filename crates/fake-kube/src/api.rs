@@ -34,6 +34,8 @@ struct Request<'a> {
     namespace: &'a str,
     /// Empty for the collection.
     name: &'a str,
+    /// Whether it is for the status only.
+    is_status: bool,
     /// Name of the user.
     user: &'a str,
     query: Query,
@@ -100,8 +102,9 @@ async fn answer(
     let Some(place) = place.filter(|place| !cluster.faults.is_withdrawn(&place.kind.group)) else {
         return Refused::unknown(uri.path()).into_response();
     };
-    let Place { kind, namespace, name } = place;
-    let request = Request { kind, namespace, name, user: &user.name, query: Query::from_uri(&uri) };
+    let Place { kind, namespace, name, is_status } = place;
+    let query = Query::from_uri(&uri);
+    let request = Request { kind, namespace, name, is_status, user: &user.name, query };
     let done = match request.verb(&method) {
         None => Err(Refused::new(
             405,
@@ -128,6 +131,7 @@ impl Request<'_> {
     /// The verb in Kubernetes' authorization.
     fn verb(&self, method: &Method) -> Option<&'static str> {
         match (method.as_str(), self.name.is_empty()) {
+            ("DELETE", _) if self.is_status => None,
             ("GET", true) if self.query.is("watch") => Some("watch"),
             ("GET", true) => Some("list"),
             ("GET", false) => Some("get"),

@@ -75,6 +75,8 @@ pub struct Place<'k, 'p> {
     pub namespace: &'p str,
     /// Empty for a collection.
     pub name: &'p str,
+    /// Whether it is the object's status only.
+    pub is_status: bool,
 }
 
 /// All kinds, and the schemas and policies that validate writes.
@@ -190,7 +192,7 @@ impl Kinds {
             .find(|one| one.group == group && one.version == version && one.plural == plural)
     }
 
-    /// The object or collection at a path: `/api/v1/namespaces/default/secrets/a`.
+    /// The object, its status or the collection at a path: `/api/v1/namespaces/default/secrets/a`.
     pub fn locate<'p>(&self, path: &'p str) -> Option<Place<'_, 'p>> {
         let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match path.as_slice() {
@@ -203,9 +205,13 @@ impl Kinds {
             [plural, name @ ..] => ("", *plural, name),
             [] => return None,
         };
-        let ([] | [_]) = name else { return None };
-        let name = name.first().copied().unwrap_or_default();
-        Some(Place { kind: self.called(group, version, plural)?, namespace, name })
+        let (name, is_status) = match name {
+            [] => ("", false),
+            [name] => (*name, false),
+            [name, "status"] => (*name, true),
+            _ => return None,
+        };
+        Some(Place { kind: self.called(group, version, plural)?, namespace, name, is_status })
     }
 
     /// The path of an object, under the first version of its kind.

@@ -1,5 +1,6 @@
 //! The controller of `paved controller`: deletes expired environments, compares costs with budgets,
-//! lists the namespaces that must not be deleted yet, and sends notifications. All other work is the function's, also without a controller.
+//! lists the namespaces that must not be deleted yet, makes deletions faster, and sends
+//! notifications. All other work is the function's, also without a controller.
 //!
 //! Watches fill a store with a small record for each environment. One replica leads, by a Lease.
 //! Each second, the leader looks for announced ends that have passed. For each of them, it reads
@@ -27,6 +28,7 @@ mod settings;
 mod store;
 mod usages;
 mod verdict;
+mod waiting;
 mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +58,7 @@ use serve::Health;
 pub use settings::SettingsFrom;
 use settings::Source;
 use store::Store;
+use waiting::Waiting;
 
 /// The configuration of a controller.
 #[derive(Clone)]
@@ -113,6 +116,11 @@ pub async fn run(
         let (outbox, clock) = (Arc::clone(&outbox), clock.clone());
         tasks.spawn(async move { outbox.deliver(receiver, clock, limits).await });
     }
+    let waiting = Arc::new(Waiting::new(&cluster, clock.clone(), limits));
+    for usages in &usages::KINDS[..2] {
+        let waiting = Arc::clone(&waiting);
+        tasks.spawn(async move { waiting.follow(*usages).await });
+    }
     let (elected, watched) = (Arc::clone(&election), Arc::clone(&store));
     tasks.spawn(async move { elect(&elected, &watched, limits).await });
     let worker = Worker {
@@ -155,6 +163,7 @@ pub async fn run(
             clock.clone(),
             limits,
         ),
+        waiting,
         election: Arc::clone(&election),
         store,
         metrics,
@@ -195,6 +204,7 @@ struct Worker {
     guard: Guard,
     budgets: Budgets,
     notices: Notices,
+    waiting: Arc<Waiting>,
     election: Arc<Election>,
     store: Arc<Store>,
     metrics: Arc<Metrics>,
@@ -244,6 +254,7 @@ impl Worker {
         let settings = self.source.get();
         self.guard.pass().await;
         self.expiry.pass(settings).await;
+        self.waiting.pass(&self.store, &self.metrics).await;
         self.budgets.pass(settings.ok()).await;
         if let Err(error) = self.notices.pass().await {
             tracing::warn!(%error, "the Lease cannot be written");

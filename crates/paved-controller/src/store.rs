@@ -184,6 +184,11 @@ impl Store {
         self.inner().kinds.get(name).map(|watched| watched.kind.clone())
     }
 
+    /// Whether a group has kinds of environments, and so of their composites.
+    pub fn has_group(&self, group: &str) -> bool {
+        self.inner().kinds.values().any(|watched| watched.kind.resource.group == group)
+    }
+
     /// The number of environments by kind.
     pub fn counts(&self) -> BTreeMap<Arc<str>, usize> {
         let inner = self.inner();

@@ -7,11 +7,11 @@ use paved_client::cluster::{Cluster, Reference, Served};
 use paved_client::names::IN_USE;
 use serde_json::{Value, json};
 
-/// The kinds of Usages: of Crossplane 2, and of Crossplane 1.
-const KINDS: [(&str, &str); 4] = [
+/// The kinds of Usages: of Crossplane 2, and of Crossplane 1. The function composes the first two.
+pub(crate) const KINDS: [(&str, &str); 4] = [
     ("protection.crossplane.io/v1beta1", "Usage"),
-    ("protection.crossplane.io/v1beta1", "ClusterUsage"),
     ("apiextensions.crossplane.io/v1beta1", "Usage"),
+    ("protection.crossplane.io/v1beta1", "ClusterUsage"),
     ("apiextensions.crossplane.io/v1alpha1", "Usage"),
 ];
 

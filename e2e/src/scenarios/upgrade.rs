@@ -26,6 +26,7 @@ use crate::{examples, next_release};
 
 pub(super) use self::released::{
     environments_survive_the_apis_first, environments_survive_the_function_first,
+    rolled_back_environments_keep_all_resources,
 };
 
 /// The later release.

@@ -30,6 +30,12 @@ pub fn admit(
         Err(Refused::new(400, "BadRequest", message))
     };
     decode(&object)?;
+    if request.is_status {
+        let mut changed =
+            before.cloned().ok_or_else(|| Refused::absent(request.kind, &key.name))?;
+        changed["status"] = object["status"].take();
+        return Ok(changed);
+    }
     named("name", &key.name)?;
     named("namespace", &key.namespace)?;
     prune(cluster, request, &mut object)?;

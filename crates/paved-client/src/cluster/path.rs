@@ -201,6 +201,17 @@ impl<K: Resource + Clone + DeserializeOwned + Debug> Api<K> {
         api.patch(name.as_str(), params, patch).await
     }
 
+    /// Patches the status of an object.
+    pub async fn patch_status<P: Serialize + Debug>(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> kube::Result<K> {
+        let (api, name) = self.object(name)?;
+        api.patch_status(name.as_str(), params, patch).await
+    }
+
     /// Deletes an object.
     pub async fn delete(&self, name: &str, params: &DeleteParams) -> kube::Result<()> {
         let (api, name) = self.object(name)?;

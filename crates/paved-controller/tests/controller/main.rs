@@ -7,4 +7,5 @@ mod health;
 mod namespaces;
 mod notifications;
 mod replicas;
+mod usages;
 mod world;

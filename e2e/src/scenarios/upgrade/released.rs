@@ -36,6 +36,14 @@ pub(crate) async fn environments_survive_the_apis_first(fixture: Fixture) -> Res
     play(&fixture, Order::ApisFirst, "apis-first").await
 }
 
+/// Environments with today's new fields and resources keep all of them under the first release's
+/// APIs and function. The function then refuses environments whose resources it does not know.
+pub(crate) async fn rolled_back_environments_keep_all_resources(fixture: Fixture) -> Result<()> {
+    let _alone = UPGRADE.lock().await;
+    let fixture = first(&fixture, "rolled-back").await?;
+    portrayed(roll_back(&fixture).await, &fixture, "rolled-back").await
+}
+
 /// Held by each upgrade, because three control planes at once are too many for two processors.
 static UPGRADE: Mutex<()> = Mutex::const_new(());
 
@@ -46,10 +54,14 @@ enum Order {
     ApisFirst,
 }
 
-/// Starts a control plane with the packages, roles and Settings of the first release, and upgrades
-/// it.
 async fn play(fixture: &Fixture, order: Order, name: &str) -> Result<()> {
     let _alone = UPGRADE.lock().await;
+    let fixture = first(fixture, name).await?;
+    portrayed(upgrade(&fixture, order).await, &fixture, name).await
+}
+
+/// Starts a control plane with the packages, roles and Settings of the first release.
+async fn first(fixture: &Fixture, name: &str) -> Result<Fixture> {
     let folder = spawn_blocking(|| FIRST.folder()).await??;
     let options = Options {
         sources: folder.join("sources"),
@@ -59,8 +71,7 @@ async fn play(fixture: &Fixture, order: Order, name: &str) -> Result<()> {
         ..fixture.plane.beside()
     };
     let plane = ControlPlane::start(&options).await.context("a control plane with v0.1.0")?;
-    let fixture = Fixture::set(Arc::new(plane), name).await?.with_rights().await?;
-    portrayed(upgrade(&fixture, order).await, &fixture, name).await
+    Fixture::set(Arc::new(plane), name).await?.with_rights().await
 }
 
 /// Creates every example, and upgrades to today's release. Each step leaves all of them as they
@@ -108,6 +119,120 @@ async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
     CircuitBreakers::from_plane(&fixture.plane)
         .await?
         .have_not_opened_since(&CircuitBreakers::default())
+}
+
+/// Creates environments with new fields under today's release, and returns to the first one: first
+/// the APIs, then the function.
+async fn roll_back(fixture: &Fixture) -> Result<()> {
+    let plane = &fixture.plane;
+    plane.grant(workspace::root()).await?;
+    let today = publish(plane).await?;
+    let mut installed = State::default();
+    for part in [Part::Function, Part::Apis] {
+        installed.change(part, Release::Next);
+        install(fixture, part, Release::Next, &installed).await?;
+    }
+    let environments = with_new_fields(fixture).await?;
+    let before =
+        try_join_all(environments.iter().map(|(environment, _)| environment.uids())).await?;
+    let keep_all = async || {
+        for ((environment, _), before) in environments.iter().zip(&before) {
+            let composed = environment.composed().await?;
+            let deleted =
+                composed.iter().find(|one| !one["metadata"]["deletionTimestamp"].is_null());
+            ensure!(deleted.is_none(), "{} loses {:?}", environment.name(), deleted.map(slot));
+            let now = environment.uids().await?;
+            ensure!(now == *before, "{} had {before:?}, has {now:?}", environment.name());
+        }
+        anyhow::Ok(())
+    };
+
+    return_to_first(fixture, "Configuration").await?;
+    for (environment, _) in &environments {
+        follows(fixture, environment, FIRST.version).await?;
+        environment.poke().await?;
+        environment.ready().await?;
+    }
+    keep_all().await.context("the APIs of the first release")?;
+
+    return_to_first(fixture, "Function").await?;
+    today.replicas[0].stop().await;
+    for (environment, unknown) in &environments {
+        match unknown {
+            None => {
+                environment.poke().await?;
+                environment.ready().await?;
+            }
+            Some(slot) => is_refused_for(environment, slot).await?,
+        }
+    }
+    keep_all().await.context("the function of the first release")?;
+
+    today.replicas[0].start_again()?;
+    for part in [Part::Function, Part::Apis] {
+        install(fixture, part, Release::Next, &installed).await?;
+    }
+    for (environment, _) in &environments {
+        follows(fixture, environment, NEXT).await?;
+        environment.ready().await?;
+    }
+    keep_all().await.context("today's release again")
+}
+
+/// Environments with new fields, and a resource of each that the first release does not know.
+async fn with_new_fields(fixture: &Fixture) -> Result<Vec<(Environment, Option<&'static str>)>> {
+    let lifecycle = json!({"ttl": "30d", "onExpiry": "Stop", "keepStoppedFor": "7d"});
+    let mut environments = Vec::new();
+    for flavour in fixture.flavours() {
+        let spec = json!({"spec": {"lifecycle": lifecycle}});
+        for api in ["gpu-workspace", "stock-pool"] {
+            environments.push((fixture.example(api, flavour, spec.clone())?, None));
+        }
+        let mut pages = spec;
+        pages["spec"]["frontend"] = json!({"kind": "pages"});
+        let pages = fixture.example("unified-environment", flavour, pages)?;
+        environments.push((pages, Some("frontend-rewrite")));
+        let app = json!({"spec": {"parameters": {"app": {"namespace": ""}}}});
+        let app = fixture.example("virtual-environment", flavour, app)?;
+        environments.push((app, Some("app-application")));
+    }
+    try_join_all(environments.iter().map(|(environment, _)| environment.apply())).await?;
+    for (environment, unknown) in &environments {
+        environment.ready().await?;
+        environment.rests().await?;
+        if let Some(unknown) = unknown {
+            environment.slot(unknown).await?;
+        }
+    }
+    Ok(environments)
+}
+
+/// Installs the packages of a kind of the first release again, and waits until they are in force.
+async fn return_to_first(fixture: &Fixture, kind: &str) -> Result<()> {
+    let mut packages = packages::installation(&fixture.plane.args());
+    packages.retain(|package| package["kind"] == kind);
+    fixture.plane.outer.apply(&packages).await?;
+    for package in &packages {
+        eventually("the first release is installed again", async || {
+            let found =
+                fixture.objects.referred(&reference(package), "").await?.unwrap_or_default();
+            let is_it = found["status"]["currentIdentifier"] == package["spec"]["package"];
+            Ok((is_it && conditions::is_true(&found, "Healthy")).then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Waits until the first release's function refuses an environment, and names the resource.
+async fn is_refused_for(environment: &Environment, slot: &str) -> Result<()> {
+    environment.touch().await?;
+    eventually("the first release's function refuses", async || {
+        let composite = environment.composite().await?;
+        let words = conditions::get(&composite, "Synced")["message"].to_string();
+        Ok(words.contains(&format!("this would delete `{slot}`")).then_some(()))
+    })
+    .await
 }
 
 /// Pushes today's packages as the next release, and starts today's function for them.

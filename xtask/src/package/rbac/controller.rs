@@ -61,13 +61,14 @@ fn settings() -> Value {
     })
 }
 
-/// The Usages of Crossplane 1 and 2, which protect environments.
+/// The Usages of Crossplane 1 and 2: some protect environments, and the controller follows the
+/// deletion of others. The right to their status cannot lift a protection.
 fn usages() -> Vec<Value> {
+    let groups = ["apiextensions.crossplane.io", "protection.crossplane.io"];
     vec![
-        json!({"apiGroups": ["apiextensions.crossplane.io"], "resources": ["usages"],
-            "verbs": ["list"]}),
-        json!({"apiGroups": ["protection.crossplane.io"],
-            "resources": ["clusterusages", "usages"], "verbs": ["list"]}),
+        json!({"apiGroups": groups, "resources": ["usages"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": groups, "resources": ["usages/status"], "verbs": ["patch"]}),
+        json!({"apiGroups": [groups[1]], "resources": ["clusterusages"], "verbs": ["list"]}),
     ]
 }
 
@@ -215,7 +216,7 @@ mod tests {
     use crate::composed;
 
     #[test]
-    fn controller_reads_no_secret_and_writes_environments_only() {
+    fn controller_reads_no_secret_and_writes_environments_and_the_status_of_usages() {
         for rule in all(composed::all().unwrap()).unwrap() {
             let has = |key: &str, wanted: &str| {
                 rule[key].as_array().unwrap().iter().any(|one| one == wanted)
@@ -224,7 +225,9 @@ mod tests {
             let writes =
                 ["delete", "patch", "update", "create"].iter().any(|verb| has("verbs", verb));
             let groups = Flavour::ALL.map(Flavour::default_group);
-            assert!(!writes || groups.iter().any(|group| has("apiGroups", group)), "{rule}");
+            let is_own = groups.iter().any(|group| has("apiGroups", group));
+            let is_status = rule["resources"] == json!(["usages/status"]);
+            assert!(!writes || is_own || is_status, "{rule}");
         }
     }
 
