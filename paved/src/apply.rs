@@ -5,10 +5,13 @@ pub(crate) mod composition;
 mod diff;
 mod owner;
 mod plan;
+mod planned;
 mod secrets;
 
+use anstyle::Style;
 use crossplane::spec::WRITTEN;
 use kube::api::DynamicObject;
+use paved_client::action::Verb;
 use paved_client::apply::{self, Request, kept_by_kubectl};
 use paved_client::cluster::{Cluster, Found, Kinds};
 use paved_client::environment::Environment;
@@ -19,10 +22,13 @@ use crate::Console;
 use crate::cli::Apply;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
+use crate::plan::{Plan, TRIES, stale, unchanged};
+use crate::record::{Recorder, log};
 use crate::signals::{self, Stop};
-use crate::style::{BOLD, GREEN, YELLOW};
+use crate::style::{self, BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
 use composition::Source;
+pub(crate) use composition::budgets;
 use owner::Caller;
 use plan::Step;
 
@@ -51,9 +57,9 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     )
     .await?;
     let Some((cluster, steps)) = planned else { return Ok(()) };
-    let applied = perform(&cluster, &steps, args.force_conflicts, console).await?;
+    let applied = perform(&cluster, &steps, args, console).await?;
     if !args.wait {
-        return Ok(());
+        return hint(&applied, console);
     }
     let waiting = wait::until(&cluster, applied, &Goal::Ready, args.patience, console);
     let environments = signals::unless_asked(Box::pin(waiting), "everything was applied").await?;
@@ -83,8 +89,10 @@ async fn planned(
         let reason = "requests of another environment, which this one does not obey";
         writeln!(console.err, "note: {what}: not applied: {dropped} ({reason})")?;
     }
-    if args.diff || !args.no_validate {
-        let sources = Source::for_steps(&steps, args, inputs, &cluster).await;
+    let has_plan = args.planning.plan || args.planning.confirm.is_some();
+    let mut sources = Vec::new();
+    if args.diff || has_plan || !args.no_validate {
+        sources = Source::for_steps(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
             diff::print(step, source, console)?;
         }
@@ -92,6 +100,15 @@ async fn planned(
             validate(&steps, &sources, console)?;
             budget::check(&mut steps, &sources, &kinds, &cluster, console).await?;
         }
+    }
+    if has_plan {
+        let plan = Plan::new("apply", &cluster, planned::items(&steps, &sources, args, console)?);
+        let Some(confirmed) = &args.planning.confirm else {
+            plan.print(&args.planning, console)?;
+            return Ok(None);
+        };
+        plan.check(confirmed)?;
+        return Ok(Some((cluster, steps)));
     }
     if args.dry_run.is_some() {
         for step in &steps {
@@ -102,6 +119,7 @@ async fn planned(
         }
         return Ok(None);
     }
+    planned::announce(&steps, args, console)?;
     Ok(Some((cluster, steps)))
 }
 
@@ -155,35 +173,101 @@ async fn attempt(
     force: bool,
     dry_run: bool,
 ) -> Result<DynamicObject, Failure> {
-    let request = Request {
+    let what = step.what();
+    let request = Request { dry_run, ..request(step, &what, force) };
+    Ok(request.send(cluster).await?)
+}
+
+/// The request of a step.
+fn request<'s>(step: &'s Step, what: &'s str, force: bool) -> Request<'s> {
+    Request {
         kind: &step.kind,
         namespace: &step.namespace,
         name: &step.name,
         object: &step.object,
         live: step.live.as_ref(),
-        what: &step.what(),
+        what,
         force,
-        dry_run,
+        dry_run: false,
+    }
+}
+
+/// Sends a confirmed step. Fails if the environment has changed since the plan. A write of a
+/// provider or of Crossplane is not such a change, so the request is sent again.
+async fn confirmed(cluster: &Cluster, step: &Step, force: bool) -> Result<DynamicObject, Failure> {
+    let stale = || Err(stale(&format!("{} was not applied", step.title())));
+    let Some(live) = &step.live else {
+        let api = step.kind.api(&cluster.client, Some(&step.namespace));
+        let act = || format!("read {}", step.title());
+        let found = api.get_opt(&step.name).await;
+        let found = found.map_err(|error| cluster.explain(&error, &act()))?;
+        return if found.is_some() { stale() } else { attempt(cluster, step, force, false).await };
     };
-    Ok(request.send(cluster).await?)
+    for _ in 0..TRIES {
+        let Some(now) = unchanged(cluster, &step.kind, live).await? else { return stale() };
+        let what = step.what();
+        let version = now.metadata.resource_version.clone().unwrap_or_default();
+        let request = request(step, &what, force);
+        if let Some(applied) = request.send_to_version(&version, cluster).await? {
+            return Ok(applied);
+        }
+    }
+    stale()
+}
+
+/// Prints the next command.
+fn hint(applied: &[Found<Environment>], console: &mut Console<'_>) -> Result<(), Failure> {
+    let names: Vec<&str> = applied.iter().map(|one| one.object.name.as_str()).collect();
+    let [first, rest @ ..] = applied else { return Ok(()) };
+    let is_same = rest.iter().all(|one| one.object.namespace == first.object.namespace);
+    if is_same {
+        let namespace = &first.object.namespace;
+        style::next(&format!("paved wait {} -n {namespace}", names.join(" ")), console)?;
+    }
+    Ok(())
 }
 
 /// Applies all documents. After Ctrl-C, the command completes the current document and ends.
 async fn perform(
     cluster: &Cluster,
     steps: &[Step],
-    force: bool,
+    args: &Apply,
     console: &mut Console<'_>,
 ) -> Result<Vec<Found<Environment>>, Failure> {
+    let is_confirmed = args.planning.confirm.is_some();
+    let write = async |step: &Step| {
+        if is_confirmed {
+            confirmed(cluster, step, args.force_conflicts).await
+        } else {
+            attempt(cluster, step, args.force_conflicts, false).await
+        }
+    };
+    let mut recorder = Recorder::new(cluster);
     let mut stop = Stop::listen();
     let mut applied = Vec::new();
     for step in steps {
         let titles = |steps: &[Step]| steps.iter().map(Step::title).collect::<Vec<_>>().join(", ");
         let left = &steps[applied.len()..];
-        match stop
-            .finish(attempt(cluster, step, force, false), "the current request", console)
-            .await?
-        {
+        let act = async {
+            let sent = write(step).await;
+            let line = match (&sent, &step.rehearsed) {
+                (Ok(object), _) => {
+                    let (word, _) = outcome(step, Some(object));
+                    recorder.accepted(Verb::Apply, object, word).await
+                }
+                (Err(failure), Some(object)) => recorder.failed(Verb::Apply, object, failure).await,
+                (Err(_), None) => String::new(),
+            };
+            (sent, line)
+        };
+        let sent = match stop.finish(act, "the current request", console).await? {
+            Some((sent, line)) => {
+                log(&line, console)?;
+                Some(sent)
+            }
+            None => None,
+        };
+        match sent {
             None => {
                 let told = format!(
                     "could not confirm that {} was applied. Check it with paved status",
@@ -210,6 +294,19 @@ async fn perform(
     Ok(applied)
 }
 
+/// The past or planned change in one word, and its style.
+fn outcome(step: &Step, after: Option<&DynamicObject>) -> (&'static str, Style) {
+    let own = |object: &DynamicObject| own_fields(object, &step.object);
+    let keeps_others = after.is_some_and(|after| !kept_by_kubectl(&step.object, after).is_empty());
+    match (&step.live, after) {
+        (None, _) => ("created", GREEN),
+        (Some(live), Some(after)) if own(live) == own(after) => {
+            (if keeps_others { "applied, without a change" } else { "unchanged" }, BOLD)
+        }
+        _ => ("configured", YELLOW),
+    }
+}
+
 /// Prints the past or planned change: created, configured or unchanged.
 fn tell(
     step: &Step,
@@ -217,15 +314,8 @@ fn tell(
     how: &str,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let own = |object: &DynamicObject| own_fields(object, &step.object);
     let others = after.map(|after| kept_by_kubectl(&step.object, after)).unwrap_or_default();
-    let (word, style) = match (&step.live, after) {
-        (None, _) => ("created", GREEN),
-        (Some(live), Some(after)) if own(live) == own(after) => {
-            (if others.is_empty() { "unchanged" } else { "applied, without a change" }, BOLD)
-        }
-        _ => ("configured", YELLOW),
-    };
+    let (word, style) = outcome(step, after);
     writeln!(console.out, "{} {style}{word}{style:#}{how}", step.title())?;
     if step.live.as_ref().is_some_and(apply::is_taken_over) {
         let title = step.title();

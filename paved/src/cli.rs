@@ -14,9 +14,9 @@ pub(crate) use offline::{Form, Init, Offers, Platform, Sources, TextOrJson, Vali
 pub(crate) use online::Demo;
 #[cfg(feature = "cluster")]
 pub(crate) use online::{
-    Access, Apply, Connect, Controller, Delete, Doctor, Export, Extend, Keep, Kinds, List, Listing,
-    Online, Outputs, Patience, Portal, Printed, Publish, Sort, Ssh, SshCommand, SshConfig,
-    SshKnownHosts, Start, Status, Stop, Wait,
+    Access, Apply, By, Connect, Controller, Cost, Delete, Doctor, Export, Extend, HASH_LENGTH,
+    Keep, Kinds, List, Listing, Online, Outputs, Patience, PlanFormat, Planning, Portal, Printed,
+    Publish, Sort, Ssh, SshCommand, SshConfig, SshKnownHosts, Start, Status, Stop, Wait,
 };
 
 /// Preview, apply and use self-service environments, which Crossplane creates from small claims.
@@ -100,6 +100,18 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether standard output has sentences and trees, which are wrapped on a terminal. Other
+    /// commands print files, and the output of other programs.
+    pub(crate) fn has_prose(&self) -> bool {
+        match self {
+            Self::Preview(args) => args.output.is_none_or(|output| output == Format::Tree),
+            Self::Validate(args) => args.output == Form::Text,
+            Self::Offers(_) | Self::Init(_) | Self::Platform(_) | Self::Completions { .. } => false,
+            #[cfg(feature = "cluster")]
+            Self::Online(command) => command.has_prose(),
+        }
+    }
+
     /// Whether the command only prints. Such a command ends when its reader closes the pipe.
     pub(crate) fn only_prints(&self) -> bool {
         match self {

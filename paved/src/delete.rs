@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use jiff::Timestamp;
+use paved_client::action::Verb;
 use paved_client::cluster::{Cluster, Found, Kinds, Served, find_each};
-use paved_client::delete::{Parts, Remaining, delete};
+use paved_client::delete::{Parts, Remaining, delete, delete_unchanged};
 use paved_client::environment::{Environment, age, spell};
 use paved_client::wait::WatchSet;
+use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
@@ -21,8 +23,10 @@ use crate::ask::agrees;
 use crate::cli::Delete;
 use crate::failure::Failure;
 use crate::live_view::LiveView;
+use crate::plan::{Change, Item, Plan, TRIES, stale, state, unchanged};
+use crate::record::{Recorder, log};
 use crate::signals::{self, Stop};
-use crate::style::{self, BOLD, Leaf, one_line};
+use crate::style::{self, BOLD, Leaf, harmless_name, one_line};
 
 /// Interval of the reads during a deletion. Functions do not run then, so the status does not show
 /// the progress.
@@ -69,7 +73,13 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     if found.is_empty() {
         return Ok(());
     }
-    if !(args.yes.is_some() || agreed(&found, console)?) {
+    if args.planning.plan || args.planning.confirm.is_some() {
+        let plan = Plan::new("delete", &cluster, found.iter().map(item).collect());
+        let Some(confirmed) = &args.planning.confirm else {
+            return plan.print(&args.planning, console);
+        };
+        plan.check(confirmed)?;
+    } else if !(args.yes.is_some() || agreed(&found, console)?) {
         return Err(Failure::Usage("cancelled. Nothing was deleted".to_owned()));
     }
     let served = Served::default();
@@ -77,9 +87,13 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     for one in found.iter().filter(|_| args.wait) {
         parts.push(find_parts(&cluster, &served, one).await?);
     }
-    delete_all(&cluster, &found, console).await?;
+    delete_all(&cluster, &found, args.planning.confirm.is_some(), console).await?;
     if !args.wait {
-        return kept(found.iter().map(|one| Environment::from_object(&one.object)), console);
+        kept(found.iter().map(|one| Environment::from_object(&one.object)), console)?;
+        let names: Vec<String> = args.names.iter().map(|name| harmless_name(name)).collect();
+        let namespace = &cluster.namespace;
+        let next = format!("paved wait {} -n {namespace} --for=deleted", names.join(" "));
+        return Ok(style::next(&next, console)?);
     }
     let gone = until_gone(&cluster, found, parts, longest, console);
     signals::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
@@ -101,12 +115,51 @@ async fn find_parts(cluster: &Cluster, served: &Served, one: &Found) -> Result<P
         .map_err(Into::into)
 }
 
-/// Deletes the environments one after another. A signal ends the command between two environments.
+/// The effects of one deletion.
+fn item(one: &Found) -> Item {
+    let seen = Environment::from_object(&one.object);
+    let plan = seen.on_deletion.clone().unwrap_or_default();
+    let basis =
+        json!({"state": state(&one.object), "plan": one.object.data["status"]["onDeletion"]});
+    let item = Item::new(&one.kind, &one.object, Change::Delete)
+        .with_prices(seen.price.as_ref(), None)
+        .with_deletions(&plan.deletes, &plan.keeps)
+        .based_on(basis);
+    match (&seen.on_deletion, seen.deleted) {
+        (_, Some(_)) => item.with_note("is being deleted already"),
+        (None, _) => item.with_note("its template lists the kept resources"),
+        _ => item,
+    }
+}
+
+/// Deletes an environment that has not changed since its plan.
+async fn delete_planned(cluster: &Cluster, one: &Found) -> Result<(), Failure> {
+    let title = Environment::from_object(&one.object).title();
+    for _ in 0..TRIES {
+        let Some(object) = unchanged(cluster, &one.kind, &one.object).await? else { break };
+        let found = Found { kind: one.kind.clone(), object, listed: None };
+        if delete_unchanged(cluster, &found).await? {
+            return Ok(());
+        }
+    }
+    Err(stale(&format!("{title} was not deleted")))
+}
+
+/// Deletes the environments one after another, if they are still as planned. A signal ends the command between two environments.
 async fn delete_all(
     cluster: &Cluster,
     found: &[Found],
+    is_planned: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
+    let request = async |one: &Found| {
+        if is_planned {
+            delete_planned(cluster, one).await
+        } else {
+            Ok(delete(cluster, one).await?)
+        }
+    };
+    let mut recorder = Recorder::new(cluster);
     let titles = |found: &[Found]| {
         let titles: Vec<_> =
             found.iter().map(|one| Environment::from_object(&one.object).title()).collect();
@@ -116,8 +169,22 @@ async fn delete_all(
     for (done, one) in found.iter().enumerate() {
         let (title, left) =
             (Environment::from_object(&one.object).title(), titles(&found[done + 1..]));
-        let deleted =
-            stop.finish(delete(cluster, one), &format!("the request for {title}"), console).await?;
+        let act = async {
+            let sent = request(one).await;
+            let line = match &sent {
+                Ok(()) => recorder.accepted(Verb::Delete, &one.object, "requested").await,
+                Err(failure) => recorder.failed(Verb::Delete, &one.object, failure).await,
+            };
+            (sent, line)
+        };
+        let deleted = stop.finish(act, &format!("the request for {title}"), console).await?;
+        let deleted = match deleted {
+            Some((sent, line)) => {
+                log(&line, console)?;
+                Some(sent)
+            }
+            None => None,
+        };
         let told = match deleted {
             Some(Ok(())) => {
                 writeln!(console.out, "{title} is being deleted")?;
@@ -125,7 +192,7 @@ async fn delete_all(
             }
             Some(Err(failure)) => {
                 writeln!(console.err, "note: not deleted: {}", titles(&found[done..]))?;
-                return Err(failure.into());
+                return Err(failure);
             }
             None => Some(format!(
                 "could not confirm that {title} is being deleted. Check it with \

@@ -8,6 +8,7 @@ mod clusters;
 mod compositions;
 mod crossplane;
 mod databases;
+mod dump;
 mod family;
 mod namespaces;
 mod objects;
@@ -32,6 +33,9 @@ use check::Check;
 
 /// Checks all requirements of an environment.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {
+    if let Some(path) = &args.dump {
+        return Box::pin(dump::run(args, path, console)).await;
+    }
     let cluster = args.access.connect().await?;
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
@@ -59,7 +63,7 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
             check: format!("-n and --context, or {ASK}"),
         });
     }
-    Ok(())
+    Ok(style::next("paved kinds", console)?)
 }
 
 fn count(checks: &[Check]) -> usize {

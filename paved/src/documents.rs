@@ -58,7 +58,10 @@ pub(crate) fn print<T: Serialize>(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     match format {
-        Format::Yaml => write!(console.out, "{}", yaml(document)?)?,
+        Format::Yaml => {
+            let text = yaml(document)?;
+            console.out.whole(|out| write!(out, "{text}"))?;
+        }
         Format::Json => {
             console.out.json(|out| Ok(serde_json::to_writer_pretty(out, document)?))?;
             writeln!(console.out)?;

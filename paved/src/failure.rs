@@ -12,7 +12,7 @@ use paved_render::subject::pipeline_step::NoStep;
 use crate::style;
 
 /// The exit codes and their meanings.
-pub(crate) const CODES: [(u8, &str); 9] = [
+pub(crate) const CODES: [(u8, &str); 10] = [
     (0, "done"),
     (1, "usage: a bad flag, an unreadable file, invalid YAML, or a name that does not exist"),
     (2, "rejected by the API server, validate or preview; or a field belongs to another manager"),
@@ -21,6 +21,7 @@ pub(crate) const CODES: [(u8, &str); 9] = [
     (5, "timed out"),
     (6, "no access: the cluster does not answer, or denies access"),
     (7, "no capacity: the cloud cannot start the environment now"),
+    (8, "stale: something has changed since the plan of --confirm was made"),
     (130, "stopped by Ctrl-C or SIGTERM; 143 if SIGTERM stops connect or delete before they act"),
 ];
 
@@ -117,6 +118,9 @@ pub(crate) enum Failure {
         /// The cause and the remediation.
         message: String,
     },
+    /// Something has changed since the confirmed plan was made.
+    #[error("{0}")]
+    Stale(String),
     /// The time limit was exceeded.
     #[error("timed out: {0}")]
     TimedOut(String),
@@ -155,6 +159,7 @@ impl Failure {
             Self::TimedOut(_) => 5,
             Self::NoAccess { .. } => 6,
             Self::NoCapacity { .. } => 7,
+            Self::Stale(_) => 8,
             // The code that shells use for SIGINT.
             Self::Interrupted(_) => 130,
             Self::Several(failures) => failures.iter().map(Self::code).max().unwrap_or(1),
@@ -227,6 +232,7 @@ mod tests {
             Failure::Declined { what: text(), message: text() },
             Failure::Provisioning { what: text(), message: text() },
             Failure::NoCapacity { what: text(), message: text() },
+            Failure::Stale(text()),
             Failure::TimedOut(text()),
             Failure::NoAccess { message: text(), check: text() },
             Failure::Interrupted(text()),

@@ -1,16 +1,32 @@
-//! `paved kinds`: lists the cluster's kinds of environment and their Compositions.
+//! `paved kinds`: lists the cluster's kinds of environment and their Compositions, and writes JSON
+//! schemas of the kinds for editors.
+
+mod schemas;
+
+use std::path::Path;
 
 use paved_client::cluster::{Kinds, compositions};
 
 use crate::Console;
 use crate::cli;
 use crate::failure::Failure;
-use crate::style::{BOLD, DIM};
+use crate::style::{self, BOLD, DIM};
+use schemas::Wanted;
 
 /// Lists the kinds. A note says whether the caller may not list Compositions.
 pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<(), Failure> {
+    if let Some(folder) = args.schemas.as_deref().filter(|_| args.offline) {
+        return write(folder, &schemas::built_in(args.group.as_deref()), console);
+    }
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
+    if let Some(folder) = &args.schemas {
+        let ours = kinds.all().iter().filter_map(|kind| {
+            let (api, flavour) = (kind.paved_api()?, kind.flavour());
+            Some(Wanted { api, flavour, group: kind.resource.group.clone() })
+        });
+        return write(folder, &ours.collect::<Vec<_>>(), console);
+    }
     let compositions = compositions(&cluster).await?;
     for kind in kinds.all() {
         let summary = kind.paved_api().map_or("", |api| api.info().summary);
@@ -27,9 +43,26 @@ pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<
             )?;
         }
     }
+    if let Some(kind) = kinds.all().first() {
+        let name = kind.name();
+        style::next(&format!("paved init {name} NAME -f NAME.yaml"), console)?;
+    }
     if compositions.is_none() {
         writeln!(console.err, "note: you may not list Compositions, so paved does not show them")?;
     }
+    Ok(())
+}
+
+/// Writes the schemas, and says how an editor finds them.
+fn write(folder: &Path, all: &[Wanted], console: &mut Console<'_>) -> Result<(), Failure> {
+    let count = schemas::write(folder, all)?;
+    let folder = folder.display();
+    writeln!(
+        console.out,
+        "{count} schemas are in {folder}. The first line of a claim for editors:"
+    )?;
+    let file = schemas::ALL;
+    console.out.whole(|out| writeln!(out, "# yaml-language-server: $schema={folder}/{file}"))?;
     Ok(())
 }
 

@@ -17,9 +17,12 @@ mod apply;
 #[cfg(feature = "cluster")]
 mod ask;
 mod cli;
+mod completions;
 #[cfg(feature = "cluster")]
 mod connect;
 mod connection_secrets;
+#[cfg(feature = "cluster")]
+mod cost;
 #[cfg(feature = "cluster")]
 mod delete;
 #[cfg(feature = "demo")]
@@ -44,6 +47,8 @@ mod offers;
 mod online;
 #[cfg(feature = "cluster")]
 mod outputs;
+#[cfg(feature = "cluster")]
+mod plan;
 mod platform;
 #[cfg(feature = "cluster")]
 mod port_forward;
@@ -53,6 +58,8 @@ mod prepare;
 mod preview;
 #[cfg(feature = "cluster")]
 mod publish;
+#[cfg(feature = "cluster")]
+mod record;
 #[cfg(feature = "cluster")]
 mod show;
 #[cfg(feature = "cluster")]
@@ -68,6 +75,7 @@ mod style;
 mod validate;
 #[cfg(feature = "cluster")]
 mod wait;
+mod wrap;
 mod yaml;
 
 use std::ffi::OsString;
@@ -120,17 +128,23 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
         console.out.outlive_reader();
         console.err.outlive_reader();
     }
-    match perform(command, console) {
+    console.out.set_wraps(command.has_prose());
+    console.err.set_wraps(true);
+    let code = match perform(command, console) {
         Ok(()) => 0,
         Err(Failure::Output(error)) if only_prints && error.kind() == io::ErrorKind::BrokenPipe => {
             0
         }
         Err(failure) => {
+            _ = console.out.flush();
             // The caller gets the exit code even if the message cannot be written.
             let _ = failure.print(&mut console.err);
             failure.code()
         }
-    }
+    };
+    _ = console.out.flush();
+    _ = console.err.flush();
+    code
 }
 
 fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -143,9 +157,7 @@ fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
         #[cfg(feature = "cluster")]
         Command::Online(command) => online::perform(command, console),
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut self::command(), "paved", &mut script);
-            console.out.verbatim(&String::from_utf8_lossy(&script)).map_err(Failure::from)
+            console.out.verbatim(&completions(shell)).map_err(Failure::from)
         }
     }
 }
@@ -166,6 +178,11 @@ pub fn command() -> clap::Command {
     Cli::whole()
 }
 
+/// The completions of a shell.
+pub fn completions(shell: clap_complete::Shell) -> String {
+    completions::script(command(), shell)
+}
+
 /// The exit codes of all commands and their meanings, for the reference.
 pub fn exit_codes() -> &'static [(u8, &'static str)] {
     &failure::CODES
@@ -173,8 +190,11 @@ pub fn exit_codes() -> &'static [(u8, &'static str)] {
 
 /// Prints a message of the parser. Help and version return 0, and errors return 1.
 fn said(message: &clap::Error, console: &mut Console<'_>) -> u8 {
+    console.out.set_wraps(true);
+    console.err.set_wraps(true);
     let (writer, code) =
         if message.use_stderr() { (&mut console.err, 1) } else { (&mut console.out, 0) };
     let _ = write!(writer, "{}", message.render().ansi());
+    let _ = writer.flush();
     code
 }

@@ -17,6 +17,7 @@ use crate::Console;
 use crate::cli::{List, Listing, Sort};
 use crate::documents::{self, Packed};
 use crate::failure::Failure;
+use crate::style;
 pub(crate) use rows::name;
 use rows::{Line, Table};
 
@@ -31,6 +32,10 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
         Some(kind) => kinds.called(kind)?,
         None => kinds.all().to_vec(),
     };
+    if args.output == Some(Listing::Markdown) {
+        let why = "-o markdown is for one environment: paved status NAME -o markdown";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let is_table = matches!(args.output, None | Some(Listing::Wide));
     if !is_table && args.sort != Sort::Name {
         return Err(Failure::Usage("--sort sorts rows; allowed: -o wide".to_owned()));
@@ -47,6 +52,7 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
             Err(Failure::Usage("--watch prints rows; allowed: -o wide".to_owned()))
         }
         None | Some(Listing::Wide) => tabulate(&place, table, console).await,
+        Some(Listing::Markdown) => Ok(()),
         Some(Listing::Name) => {
             let form = |kind: &Kind, object| name(kind, &object, has_namespace);
             let mut names = place.all(console, form).await?;
@@ -183,6 +189,11 @@ async fn tabulate(
         writeln!(console.err, "{}", place.nothing())?;
         return Ok(());
     }
+    let first = lines.iter().find(|line| line.needs_attention()).or(lines.first());
+    let next = first.map(Line::status);
     table.print(lines, now, console)?;
+    if let Some(next) = next {
+        style::next(&next, console)?;
+    }
     Ok(())
 }

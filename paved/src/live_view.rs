@@ -1,21 +1,21 @@
 //! A text on a terminal that is redrawn in the same place.
 
-use std::borrow::Cow;
 use std::io;
 
 use crate::Console;
 use crate::style::{Mark, sign_of};
+use crate::wrap::wrap;
 
 /// The last frame on the terminal.
 #[derive(Default)]
 pub(crate) struct LiveView {
-    lines: usize,
+    rows: usize,
 }
 
 impl LiveView {
-    /// Draws a frame in place of the last frame. Lines are cut to the terminal's width and frames
-    /// to its height, because scrolled lines cannot be overwritten. Lines of ready resources are
-    /// dropped first. Without a terminal, frames follow each other.
+    /// Draws a frame in place of the last frame. Lines are wrapped at words, and a frame is never
+    /// higher than the terminal, because scrolled lines cannot be overwritten. Lines of ready
+    /// resources are dropped first. Without a terminal, frames follow each other.
     pub(crate) fn draw(&mut self, frame: &[u8], console: &mut Console<'_>) -> io::Result<()> {
         let text = String::from_utf8_lossy(frame);
         let Some(terminal) = &mut console.terminal else {
@@ -25,109 +25,121 @@ impl LiveView {
         let (rows, columns) = (terminal.size)();
         let lines = fit(&text, rows, columns);
         console.out.flush()?;
-        if self.lines > 0 {
-            // Moves up to the first line of the last frame, and clears the screen from there.
-            write!(terminal.controls, "\u{1b}[{}A\u{1b}[J", self.lines)?;
+        if self.rows > 0 {
+            write!(terminal.controls, "{}", erased(self.rows))?;
             terminal.controls.flush()?;
         }
-        for line in &lines {
-            writeln!(console.out, "{line}")?;
-        }
-        self.lines = lines.len();
+        let written: io::Result<()> =
+            console.out.whole(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")));
+        written?;
+        self.rows = lines.iter().map(|line| height(line, columns)).sum();
         console.out.flush()
     }
 
     /// Keeps the current frame. Later output appears below it.
     pub(crate) fn leave(&mut self) {
-        self.lines = 0;
+        self.rows = 0;
     }
 }
 
-/// The lines that a terminal of this size shows without wrapping or scrolling.
+/// The controls that clear the last `rows` rows, and leave the cursor in the first of them. Each row
+/// is cleared on its own: some terminals keep a screen in their history that is cleared as a whole.
+fn erased(rows: usize) -> String {
+    const CLEAR_AND_DOWN: &str = "\u{1b}[2K\u{1b}[1B";
+    format!("\u{1b}[{rows}A\r{}\u{1b}[{rows}A", CLEAR_AND_DOWN.repeat(rows))
+}
+
+/// The lines that a terminal of this size shows without scrolling.
 fn fit(text: &str, rows: usize, columns: usize) -> Vec<String> {
     // The cursor needs the last row, and the last column may wrap.
-    let (rows, columns) = (rows.max(4) - 1, columns.max(20) - 1);
-    let all: Vec<&str> = text.lines().collect();
-    let shown = if all.len() > rows { give_way(&all, rows - 1) } else { all.clone() };
-    let mut lines: Vec<String> =
-        shown.iter().map(|line| format!("{}{}", cut(line, columns), anstyle::Reset)).collect();
-    if shown.len() < all.len() {
-        lines.push(format!("  … {} more lines", all.len() - shown.len()));
+    let (rows, room) = (rows.max(4) - 1, columns.max(20) - 1);
+    let all: Vec<Block> = text.lines().map(|line| Block::new(line, room, columns)).collect();
+    let excess = all.iter().map(|block| block.rows).sum::<usize>().saturating_sub(rows);
+    // The last row says how many lines are missing.
+    let shown = if excess > 0 { give_way(&all, excess + 1) } else { all.iter().collect() };
+    let missing = all.len() - shown.len();
+    let mut lines: Vec<String> = shown.into_iter().flat_map(|block| block.lines.clone()).collect();
+    if missing > 0 {
+        lines.push(format!("  … {missing} more lines"));
     }
     lines
 }
 
-/// At most `rows` lines. Lines of ready resources are dropped first, from the last one.
-fn give_way<'l>(all: &[&'l str], rows: usize) -> Vec<&'l str> {
-    let is_good = |line: &&&str| {
-        let plain = console::strip_ansi_codes(line);
-        plain.trim_start_matches(['├', '└', '─', ' ']).starts_with(sign_of(Mark::Good))
-    };
-    let excess = all.len() - rows;
-    let good = all.iter().filter(is_good).count();
-    let kept = good.saturating_sub(excess);
-    let mut seen = 0;
-    let mut shown: Vec<&str> = all
-        .iter()
-        .filter(|line| {
-            seen += usize::from(is_good(line));
-            !is_good(line) || seen <= kept
-        })
-        .copied()
-        .collect();
-    shown.truncate(rows);
-    shown
+/// A line of a frame, wrapped.
+struct Block {
+    lines: Vec<String>,
+    rows: usize,
+    /// Whether the line is about a ready resource.
+    is_good: bool,
 }
 
-/// A line of at most `columns` columns. A last cell that would be cut too short is dropped.
-fn cut(line: &str, columns: usize) -> Cow<'_, str> {
-    const LEAST: usize = 8;
-    let plain = console::strip_ansi_codes(line);
-    let visible = console::truncate_str(&plain, columns, "");
-    let rest = &plain[visible.len()..];
-    let ends_with_a_cell =
-        rest.starts_with("  ") || (rest.starts_with(' ') && visible.ends_with(' '));
-    let end = if ends_with_a_cell { Some(visible.trim_end().len()) } else { visible.rfind("  ") };
-    match end.map(|end| console::measure_text_width(&visible[..end])) {
-        Some(end) if !rest.is_empty() && columns - end < LEAST + 2 => {
-            console::truncate_str(line, end, "")
-        }
-        _ => console::truncate_str(line, columns, "…"),
+impl Block {
+    fn new(line: &str, room: usize, columns: usize) -> Self {
+        let plain = console::strip_ansi_codes(line);
+        let is_good =
+            plain.trim_start_matches(['├', '└', '─', ' ']).starts_with(sign_of(Mark::Good));
+        let lines: Vec<String> =
+            wrap(line, room).iter().map(|line| format!("{line}{}", anstyle::Reset)).collect();
+        let rows = lines.iter().map(|line| height(line, columns)).sum();
+        Self { lines, rows, is_good }
     }
+}
+
+/// The number of rows of a line. A long word takes several.
+fn height(line: &str, columns: usize) -> usize {
+    console::measure_text_width(line).div_ceil(columns.max(20)).max(1)
+}
+
+/// The blocks without at least `excess` rows. Blocks of ready resources are dropped first, and then
+/// the last blocks.
+fn give_way(all: &[Block], mut excess: usize) -> Vec<&Block> {
+    let mut dropped = vec![false; all.len()];
+    for is_good in [true, false] {
+        for (place, block) in all.iter().enumerate().rev() {
+            // The first line says which environment it is.
+            if excess > 0 && place > 0 && block.is_good == is_good && !dropped[place] {
+                dropped[place] = true;
+                excess = excess.saturating_sub(block.rows);
+            }
+        }
+    }
+    all.iter().zip(dropped).filter(|(_, dropped)| !dropped).map(|(block, _)| block).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, fit};
+    use super::{erased, fit};
 
     fn plain(lines: &[String]) -> Vec<String> {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
     #[test]
-    fn a_frame_never_wraps_nor_scrolls() {
-        let line = |n: usize| format!("\u{1b}[1mline {n}\u{1b}[0m {}", "m".repeat(300));
+    fn a_frame_never_scrolls() {
+        let line = |n: usize| format!("\u{1b}[1mline {n}\u{1b}[0m {}", "mmm ".repeat(40));
         let text = (0..60).map(line).collect::<Vec<_>>().join("\n");
         let lines = plain(&fit(&text, 24, 80));
-        assert_eq!(lines.len(), 23);
+        assert!(lines.len() <= 23, "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 79), "{lines:?}");
-        assert!(lines[0].starts_with("line 0 mmm") && lines[0].ends_with('…'));
-        assert_eq!(lines[22], "  … 38 more lines");
+        assert!(lines[0].starts_with("line 0 mmm") && lines[0].ends_with("mmm"), "{lines:?}");
+        assert_eq!(lines.last().map(String::as_str), Some("  … 53 more lines"));
     }
 
     #[test]
-    fn cell_that_would_be_cut_too_short_is_dropped() {
-        let line = "├─ \u{1b}[32m✓\u{1b}[0m egress  Ready  6s  \u{1b}[2msgr-0123456789\u{1b}[0m";
-        let shown = |columns| plain(&[cut(line, columns).into_owned()]).remove(0);
-        assert_eq!(shown(28), "├─ ✓ egress  Ready  6s");
-        assert_eq!(
-            [22, 23, 24].map(shown),
-            ["├─ ✓ egress  Ready  6s"; 3],
-            "a cell that ends at the edge is whole"
-        );
-        assert_eq!(shown(21), "├─ ✓ egress  Ready");
-        assert_eq!(shown(34), "├─ ✓ egress  Ready  6s  sgr-01234…");
-        assert_eq!(shown(80), "├─ ✓ egress  Ready  6s  sgr-0123456789");
+    fn value_to_copy_is_whole() {
+        let url = format!("https://{}", "a".repeat(150));
+        let lines = plain(&fit(&format!("shop\n  url: {url}"), 24, 80));
+        assert!(lines.iter().any(|line| line.trim() == url), "{lines:?}");
+        let crowd = "├─ ✓ part\n".repeat(30);
+        let lines = plain(&fit(&format!("shop\n{crowd}  url: {url}"), 24, 80));
+        assert!(lines.iter().any(|line| line.trim() == url), "{lines:?}");
+        assert!(lines.len() < 23, "the address has two rows: {lines:?}");
+    }
+
+    #[test]
+    fn rows_are_cleared_one_by_one() {
+        assert_eq!(erased(2), "\u{1b}[2A\r\u{1b}[2K\u{1b}[1B\u{1b}[2K\u{1b}[1B\u{1b}[2A");
+        assert!(!erased(23).contains("\u{1b}[J"), "tmux would keep the cleared screen");
     }
 
     #[test]

@@ -11,40 +11,40 @@ fn main() -> ExitCode {
         let (rows, columns) = console::Term::stdout().size();
         (usize::from(rows), usize::from(columns))
     };
+    let columns = || size().1;
     let mut controls = io::stdout();
     let variable = |name| env::var(name).unwrap_or_default();
-    let mut answer = || typed(&variable("CI"), |line| io::stdin().read_line(line));
-    let looked_at = io::stdout().is_terminal() && is_looked_at(&variable("TERM"), &variable("CI"));
+    let mut answer = || {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    };
+    let is_job = is_job(&variable("CI"));
+    let looked_at = io::stdout().is_terminal() && is_looked_at(&variable("TERM"), is_job);
+    let err_looked_at = io::stderr().is_terminal() && is_looked_at(&variable("TERM"), is_job);
+    let err_columns = || usize::from(console::Term::stderr().size().1);
     let (mut out, mut err) = (anstream::stdout(), anstream::stderr());
     let mut console = Console {
         input: &mut |bytes| io::stdin().read_to_end(bytes),
-        out: Stream::new(&mut out),
-        err: Stream::new(&mut err),
+        out: Stream::new(&mut out).with_room(looked_at.then_some(&columns)),
+        err: Stream::new(&mut err)
+            .with_room(err_looked_at.then_some(&err_columns))
+            .with_log(is_job || variable("PAVED_ACTION_LOG") == "-"),
         terminal: looked_at.then_some(Terminal { size: &size, controls: &mut controls }),
-        answer: if io::stdin().is_terminal() { Some(&mut answer) } else { None },
+        // A job would wait without end.
+        answer: if io::stdin().is_terminal() && !is_job { Some(&mut answer) } else { None },
     };
     ExitCode::from(paved::run(env::args_os(), &mut console))
 }
 
 /// Whether a user sees the terminal, by `TERM` and `CI`. The terminal of a pipeline's job ends in a
 /// log, and a dumb terminal cannot redraw.
-fn is_looked_at(term: &str, ci: &str) -> bool {
-    term != "dumb" && !is_job(ci)
-}
-
-/// Reads a line from standard input. Returns an empty line in a pipeline's job, which would wait
-/// without end.
-fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::Result<String> {
-    let mut line = String::new();
-    if !is_job(ci) {
-        read(&mut line)?;
-    }
-    Ok(line)
+fn is_looked_at(term: &str, is_job: bool) -> bool {
+    term != "dumb" && !is_job
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_looked_at, typed};
+    use super::{is_job, is_looked_at};
 
     #[test]
     fn terminal_of_a_job_is_not_live() {
@@ -56,18 +56,7 @@ mod tests {
             ("xterm-256color", "1", false),
             ("dumb", "", false),
         ] {
-            assert_eq!(is_looked_at(term, ci), looks, "TERM={term} CI={ci}");
-        }
-    }
-
-    #[test]
-    fn job_does_not_wait_for_input() {
-        for (ci, line) in [("", "y\n"), ("false", "y\n"), ("true", ""), ("1", "")] {
-            let read = |text: &mut String| {
-                text.push_str("y\n");
-                Ok(2)
-            };
-            assert_eq!(typed(ci, read).ok().as_deref(), Some(line), "CI={ci}");
+            assert_eq!(is_looked_at(term, is_job(ci)), looks, "TERM={term} CI={ci}");
         }
     }
 }

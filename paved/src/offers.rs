@@ -151,7 +151,7 @@ pub(crate) fn print(
             if has_words && !has_machines {
                 cells.push(offered.description.clone().unwrap_or_default());
             }
-            Row { cells, mark: None }
+            Row { cells, mark: None, note: String::new() }
         })
         .collect();
     Table::new(columns).print(&rows, room, out)

@@ -6,8 +6,8 @@ use std::io;
 use crate::cli::{self, Cli, Command, Online};
 use crate::failure::Failure;
 use crate::{
-    Console, apply, connect, delete, doctor, kinds, lifecycle, list, publish, signals, ssh, status,
-    style, wait,
+    Console, apply, connect, cost, delete, doctor, kinds, lifecycle, list, publish, signals, ssh,
+    status, style, wait,
 };
 
 /// Runs a command.
@@ -45,6 +45,9 @@ fn on_a_cluster(command: Online, console: &mut Console<'_>) -> Result<(), Failur
             }
             Online::Kinds(args) => {
                 signals::unless_asked(Box::pin(kinds::run(&args, console)), "").await
+            }
+            Online::Cost(args) => {
+                signals::unless_asked(Box::pin(cost::run(&args, console)), "").await
             }
             Online::Apply(args) => apply::run(&args, console).await,
             Online::Extend(args) => {

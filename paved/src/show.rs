@@ -2,22 +2,65 @@
 
 use std::io::{self, Write};
 
-use function_paved_road::compose::{ResourceStatus, StopReason};
+use function_paved_road::apis::{self, AnyApi};
+use function_paved_road::compose::{PowerState, ResourceStatus, StopReason};
 use function_paved_road::diagnosis::{Cause, Code};
 use jiff::Timestamp;
-use paved_client::environment::{Diagnosis, Environment, Lifecycle, age, power_word, until};
+use paved_client::environment::{
+    Diagnosis, Environment, Lifecycle, age, is_refused, power_word, until,
+};
 use serde_json::Value;
 
-use crate::style::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
+use crate::Console;
+use crate::style::{
+    self, BOLD, DIM, Leaf, Mark, command, harmless, harmless_name, one_line, sign_of, style_of,
+};
 
-/// Prints the environment. `wide` also shows names in the cluster and whole messages.
+/// The kinds of resources that only keep an order or give access to a provider.
+const HELPERS: [&str; 3] = ["ClusterProviderConfig", "ProviderConfig", "Usage"];
+
+/// The status field with a command.
+const CONNECTION: &str = "connection";
+
+/// How much of an environment is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// For a terminal: resources that need attention, and the number of the others.
+    Folded,
+    /// Every resource on its line.
+    Whole,
+    /// Every resource with its names in the cluster, and whole messages.
+    Wide,
+}
+
+impl View {
+    /// The view of a command with or without `-o wide`.
+    pub(crate) fn new(is_wide: bool, console: &Console<'_>) -> Self {
+        match (is_wide, &console.terminal) {
+            (true, _) => Self::Wide,
+            (false, Some(_)) => Self::Folded,
+            (false, None) => Self::Whole,
+        }
+    }
+}
+
+/// Prints the environment.
 pub(crate) fn tree(
     seen: &Environment,
     now: Timestamp,
-    wide: bool,
+    view: View,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    head(seen, now, out)?;
+    head(seen, now, view, out)?;
+    if view == View::Folded {
+        folded(seen, now, out)?;
+        return if seen.is_ready() {
+            outcome(seen, now, out)
+        } else {
+            print(lifecycle(seen, now), out)
+        };
+    }
+    let wide = view == View::Wide;
     style::tree(&leaves(seen, now, wide), out)?;
     if wide {
         for part in seen.parts.iter().filter(|part| part.message.is_some()) {
@@ -30,7 +73,7 @@ pub(crate) fn tree(
 
 /// Prints kind, name, phase, progress and age. Below are the cause, the remediation and the
 /// environment's message.
-fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
+fn head(seen: &Environment, now: Timestamp, view: View, out: &mut dyn Write) -> io::Result<()> {
     let style = style_of(seen.mark());
     let word = seen.word();
     write!(out, "{BOLD}{}{BOLD:#}  {style}{word}{style:#}", seen.title())?;
@@ -51,8 +94,57 @@ fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<(
     }
     match seen.sentence() {
         "" => Ok(()),
+        sentence if view == View::Folded => writeln!(out, "│ {}", one_line(sentence)),
         sentence => writeln!(out, "│ {}", sentence.replace('\n', " ")),
     }
+}
+
+/// A line for each resource that is not ready, with its state first, and one line for all others.
+fn folded(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
+    let is_internal = |part: &&ResourceStatus| HELPERS.contains(&part.kind.as_str());
+    let is_well = |part: &&ResourceStatus| part.ready && !is_refused(part);
+    let (well, mut others): (Vec<_>, Vec<_>) = seen.parts.iter().partition(is_well);
+    // A resource that failed is shown first. Internal resources are last.
+    others.sort_by_key(|part| (!is_refused(part), is_internal(part)));
+    let (internal, ready): (Vec<_>, Vec<_>) = well.into_iter().partition(is_internal);
+    let (waiting_internal, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|part| is_internal(part) && !is_refused(part));
+    let counts = [
+        (ready.len(), "ready"),
+        (internal.len(), "internal"),
+        (waiting_internal.len(), "internal not ready yet"),
+    ];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let is_last = |place: usize| place + 1 == others.len() && told.is_empty();
+    for (place, part) in others.iter().enumerate() {
+        let branch = if is_last(place) { "└─" } else { "├─" };
+        writeln!(out, "{branch} {}", line(part, now))?;
+    }
+    if !told.is_empty() {
+        let mark = if waiting_internal.is_empty() { Mark::Good } else { Mark::Busy };
+        let (style, sign) = (style_of(mark), sign_of(mark));
+        writeln!(out, "└─ {style}{sign}{style:#} {}", told.join(" + "))?;
+    }
+    Ok(())
+}
+
+/// A resource: mark, state, slot, kind, age, and the reason.
+fn line(part: &ResourceStatus, now: Timestamp) -> String {
+    let mark = if is_refused(part) { Mark::Bad } else { Mark::Busy };
+    let (style, sign) = (style_of(mark), sign_of(mark));
+    let state = part.reason.as_deref().unwrap_or("Pending");
+    let age = age(part.since.parse().ok(), now);
+    let age = if age.is_empty() { age } else { format!(", {age}") };
+    let message = || part.message.as_deref().map(one_line);
+    let note = part.cause.as_ref().map(Cause::headline).or_else(message);
+    let note = note.map(|note| format!(": {note}")).unwrap_or_default();
+    let (slot, kind) = (harmless_name(&part.slot), harmless_name(&part.kind));
+    let (state, note) = (harmless_name(state), harmless_name(&note));
+    format!("{style}{sign} {state}{style:#} {slot} ({kind}{age}){note}")
 }
 
 /// A line for each resource: slot, kind, state, age, and ID in the cloud.
@@ -92,15 +184,37 @@ pub(crate) fn outcome(seen: &Environment, now: Timestamp, out: &mut dyn Write) -
         };
         (field.as_str(), shown)
     });
-    let lines: Vec<(&str, String)> = lifecycle(seen, now).into_iter().chain(fields).collect();
-    let width = lines.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
-    for (field, shown) in lines {
-        writeln!(out, "  {BOLD}{:width$}{BOLD:#} {shown}", format!("{field}:"))?;
-    }
-    if let Some(command) = seen.connect() {
-        writeln!(out, "  {DIM}from your machine:{DIM:#} {command}")?;
+    print(lifecycle(seen, now).into_iter().chain(fields).collect(), out)?;
+    if let Some(text) = seen.connect() {
+        writeln!(out, "  {DIM}from your machine:{DIM:#} {}", command(&text))?;
     }
     Ok(())
+}
+
+/// Prints aligned fields and values.
+fn print(lines: Vec<(&str, String)>, out: &mut dyn Write) -> io::Result<()> {
+    let width = lines.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
+    for (field, shown) in lines {
+        let shown = if field == CONNECTION { command(&shown) } else { shown };
+        writeln!(out, "  {BOLD}{:width$}{BOLD:#} {shown}", format!("{field}:"))?;
+    }
+    Ok(())
+}
+
+/// Prints the next command for an environment in this state.
+pub(crate) fn next(seen: &Environment, console: &mut Console<'_>) -> io::Result<()> {
+    let (name, namespace) = (&seen.name, &seen.namespace);
+    let api = apis::for_environment_kind(&seen.kind).map(AnyApi::info);
+    let can_connect = api.is_some_and(|info| !info.connection_targets.is_empty());
+    let verb = match seen.power {
+        _ if seen.deleted.is_some() => format!("paved wait {name} -n {namespace} --for=deleted"),
+        Some(PowerState::Stopped) => format!("paved start {name} -n {namespace}"),
+        _ if seen.mark() == Mark::Bad => format!("paved status {name} -n {namespace} -o wide"),
+        _ if !seen.is_ready() => format!("paved wait {name} -n {namespace}"),
+        _ if can_connect => format!("paved connect {name} -n {namespace}"),
+        _ => return Ok(()),
+    };
+    style::next(&verb, console)
 }
 
 /// Power state, price, last stop, expiry and deletion. All times are in UTC.
@@ -145,7 +259,9 @@ mod tests {
         object["status"]["url"] = json!("https://ada.team-vision.svc:443");
         let mut told = Vec::new();
         outcome(&environment(&object), Timestamp::UNIX_EPOCH, &mut told).unwrap();
-        assert!(String::from_utf8(told).unwrap().contains("paved connect ada -n team-vision"));
+        assert!(
+            String::from_utf8(told).unwrap().contains(&command("paved connect ada -n team-vision"))
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `paved status`: shows an environment with all its resources, from its own status.
 
+mod markdown;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use crate::documents::{self, Format};
 use crate::failure::Failure;
 use crate::list;
 use crate::live_view::LiveView;
-use crate::show;
+use crate::show::{self, View};
 
 /// Shows one environment, or lists all.
 pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -37,25 +39,36 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     }
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
-    let found = find(&cluster, &kinds, name).await?;
+    let found = match find(&cluster, &kinds, name).await {
+        // A pipeline closes its comment with this text.
+        Err(paved_client::Failure::Absent(_)) if args.output == Some(Listing::Markdown) => {
+            let name = name.rsplit_once('/').map_or(name.as_str(), |(_, name)| name);
+            let text = markdown::absent(&cluster.namespace, name);
+            return Ok(console.out.whole(|out| write!(out, "{text}"))?);
+        }
+        found => found?,
+    };
     let wide = args.output == Some(Listing::Wide);
     if args.watch {
         return follow(&cluster, found, wide, console).await;
     }
     match args.output {
         None | Some(Listing::Wide) => {
-            show::tree(
-                &Environment::from_object(&found.object),
-                Timestamp::now(),
-                wide,
-                &mut console.out,
-            )?;
+            let seen = Environment::from_object(&found.object);
+            let view = View::new(wide, console);
+            show::tree(&seen, Timestamp::now(), view, &mut console.out)?;
+            show::next(&seen, console)?;
         }
         Some(Listing::Name) => {
             let namespace = found.object.metadata.namespace.as_ref();
             let has_namespace =
                 cluster.is_namespace_chosen || namespace != Some(&cluster.namespace);
             writeln!(console.out, "{}", list::name(&found.kind, &found.object, has_namespace))?;
+        }
+        Some(Listing::Markdown) => {
+            let seen = Environment::from_object(&found.object);
+            let text = markdown::comment(&seen, Timestamp::now());
+            console.out.whole(|out| write!(out, "{text}"))?;
         }
         Some(Listing::Json) => documents::print(&tidy(&found.object), Format::Json, console)?,
         Some(Listing::Yaml) => documents::print(&tidy(&found.object), Format::Yaml, console)?,
@@ -87,7 +100,8 @@ async fn follow(
         }
         if ticking || drawn.as_ref() != Some(environment) {
             let mut frame = Vec::new();
-            show::tree(environment, Timestamp::now(), wide, &mut frame)?;
+            let view = View::new(wide, console);
+            show::tree(environment, Timestamp::now(), view, &mut frame)?;
             live.draw(&frame, console)?;
             drawn = Some(Arc::clone(environment));
         }

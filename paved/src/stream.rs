@@ -18,6 +18,11 @@ use std::str;
 
 pub(crate) use crossplane::text::is_harmful;
 
+use crate::wrap::{COMMAND_SPACE, wrap};
+
+/// The number of columns of a terminal that reports fewer, or none.
+const NARROWEST: usize = 20;
+
 /// The maximum length of a style in bytes, while the stream waits for its end.
 const LONGEST_STYLE: usize = 16;
 
@@ -31,6 +36,12 @@ pub struct Stream<'a> {
     hashes: usize,
     form: Form,
     outlives_reader: bool,
+    has_log: bool,
+    /// The columns of the terminal.
+    room: Option<&'a dyn Fn() -> usize>,
+    wraps: bool,
+    /// The start of a line that may have to be wrapped.
+    begun: String,
 }
 
 /// The state of the current line.
@@ -67,7 +78,46 @@ impl<'a> Stream<'a> {
             hashes: 0,
             form: Form::Text,
             outlives_reader: false,
+            has_log: false,
+            room: None,
+            wraps: false,
+            begun: String::new(),
         }
+    }
+
+    /// The same stream on a terminal with this number of columns. Lines of sentences are broken at
+    /// words.
+    #[must_use]
+    pub fn with_room(self, room: Option<&'a dyn Fn() -> usize>) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Whether lines are wrapped from now on.
+    pub(crate) fn set_wraps(&mut self, wraps: bool) {
+        self.wraps = wraps;
+    }
+
+    /// Lets `write` print lines that are not wrapped, for example documents.
+    pub(crate) fn whole<T, E: From<io::Error>>(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.write_begun()?;
+        let before = mem::replace(&mut self.wraps, false);
+        let written = write(self);
+        self.wraps = before;
+        written
+    }
+
+    /// The same stream, which also gets the log of actions.
+    #[must_use]
+    pub fn with_log(self, has_log: bool) -> Self {
+        Self { has_log, ..self }
+    }
+
+    /// Whether the stream gets the log of actions.
+    pub(crate) fn has_log(&self) -> bool {
+        self.has_log
     }
 
     /// The same stream with a shorter lifetime.
@@ -79,6 +129,10 @@ impl<'a> Stream<'a> {
             hashes: self.hashes,
             form: self.form,
             outlives_reader: self.outlives_reader,
+            has_log: self.has_log,
+            room: self.room,
+            wraps: self.wraps,
+            begun: mem::take(&mut self.begun),
         }
     }
 
@@ -101,6 +155,7 @@ impl<'a> Stream<'a> {
     pub(crate) fn verbatim(&mut self, text: &str) -> io::Result<()> {
         self.line = if text.ends_with('\n') { Line::Blank } else { Line::Begun };
         self.hashes = 0;
+        self.write_begun()?;
         let written = self.to.write_all(text.as_bytes());
         self.unless_left(written)
     }
@@ -110,6 +165,7 @@ impl<'a> Stream<'a> {
         &mut self,
         write: impl FnOnce(&mut Self) -> io::Result<T>,
     ) -> io::Result<T> {
+        self.write_begun()?;
         let before = mem::replace(&mut self.form, Form::Json);
         let written = write(self);
         self.form = before;
@@ -150,6 +206,32 @@ impl<'a> Stream<'a> {
         clean
     }
 
+    /// The text as the terminal shows it: whole lines are wrapped, and the start of a line waits for
+    /// its end.
+    fn laid_out(&mut self, clean: String) -> String {
+        if self.form == Form::Json {
+            return clean;
+        }
+        let Some(room) = self.room.filter(|_| self.wraps) else {
+            return clean.replace(COMMAND_SPACE, " ");
+        };
+        self.begun.push_str(&clean);
+        let Some(end) = self.begun.rfind('\n') else { return String::new() };
+        let rest = self.begun.split_off(end + 1);
+        let lines = mem::replace(&mut self.begun, rest);
+        let room = room().max(NARROWEST);
+        lines.lines().flat_map(|line| wrap(line, room)).map(|line| line + "\n").collect()
+    }
+
+    /// Prints the start of a line, for example of a question.
+    fn write_begun(&mut self) -> io::Result<()> {
+        let begun = mem::take(&mut self.begun);
+        let Some(room) = self.room.filter(|_| !begun.is_empty()) else { return Ok(()) };
+        let begun = wrap(&begun, room().max(NARROWEST)).join("\n");
+        let written = self.to.write_all(begun.as_bytes());
+        self.unless_left(written)
+    }
+
     fn push(&mut self, c: char, next: Option<char>, clean: &mut String) {
         let splits = self.hashes >= 2 && (c == '[' || c == 'v');
         // Three colons, for example before a position in a file, are not a command.
@@ -180,11 +262,13 @@ impl io::Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.held.extend_from_slice(bytes);
         let clean = self.clean();
-        let written = self.to.write_all(clean.as_bytes());
+        let text = self.laid_out(clean);
+        let written = self.to.write_all(text.as_bytes());
         self.unless_left(written).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.write_begun()?;
         let flushed = self.to.flush();
         self.unless_left(flushed)
     }
@@ -379,7 +463,7 @@ mod tests {
         // The format of the log.
         ("crates/paved-portal/src/lib.rs", "stderr().is_terminal()"),
         // Our own completions.
-        ("paved/src/lib.rs", "console.out.verbatim(&String::from_utf8_lossy(&script))"),
+        ("paved/src/lib.rs", "console.out.verbatim(&completions(shell))"),
         // Workflow commands, escaped.
         ("paved/src/validate/github.rs", "command(found, problem)"),
         ("paved/src/validate/github.rs", "::notice::"),

@@ -4,6 +4,8 @@ mod table;
 
 use std::io::{self, Write};
 
+use crate::Console;
+use crate::wrap::COMMAND_SPACE;
 use anstyle::{AnsiColor, Color, Style};
 pub(crate) use crossplane::text::{harmless, harmless_name};
 pub(crate) use paved_client::environment::Mark;
@@ -36,6 +38,20 @@ pub(crate) fn sign_of(mark: Mark) -> char {
         Mark::Busy => '…',
         Mark::Bad => '✗',
     }
+}
+
+/// A command in a text. It is never wrapped. See [`Stream`](crate::Stream).
+pub(crate) fn command(text: &str) -> String {
+    text.replace(' ', &COMMAND_SPACE.to_string())
+}
+
+/// Prints the next command on standard error, for a user at a terminal.
+pub(crate) fn next(text: &str, console: &mut Console<'_>) -> io::Result<()> {
+    if console.terminal.is_none() {
+        return Ok(());
+    }
+    let text = command(&harmless_name(text));
+    writeln!(console.err, "{DIM}Next:{DIM:#} {text}")
 }
 
 /// A line of a tree.
@@ -104,9 +120,11 @@ const MAX_MESSAGE_CHARS: usize = 140;
 /// A provider's message in one line.
 pub(crate) fn one_line(message: &str) -> String {
     let message = harmless_name(message);
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message,
+    let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARS) else { return message };
+    let words = message[..end].rfind(' ').filter(|words| words * 2 > end);
+    match words {
+        Some(end) => format!("{} …", &message[..end]),
+        None => format!("{}…", &message[..end]),
     }
 }
 
@@ -128,5 +146,7 @@ mod tests {
     fn a_long_message_is_cut_between_characters() {
         assert_eq!(one_line(&"é".repeat(141)).chars().count(), 141);
         assert_eq!(one_line("a\nb"), "a b");
+        let sentence = one_line(&"word ".repeat(40));
+        assert!(sentence.ends_with("word …"), "words are whole: {sentence}");
     }
 }

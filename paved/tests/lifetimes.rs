@@ -84,10 +84,10 @@ impl World {
         self.now(object)["metadata"]["annotations"][name].as_str().map(str::to_owned)
     }
 
-    /// How many objects were written since the last call.
+    /// How many environments were written since the last call. Events are not counted.
     fn writes(&self) -> usize {
         let requests = self.cluster.requests().into_iter();
-        requests.filter(|request| request.method != "GET").count()
+        requests.filter(|request| !["GET", "POST"].contains(&request.method.as_str())).count()
     }
 
     /// Runs `paved` without a user at a terminal.
@@ -412,9 +412,9 @@ async fn stop_stops_all_named_environments_or_none() {
     let words =
         "GpuDevWorkspaceClaim team/ada is being stopped\nStockPool team/pool is being stopped\n";
     assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 2), "{}", told.told());
-    let notes = "note: GpuDevWorkspaceClaim: The disk keeps its data. Instance store data is lost. \
+    let notes = "warning: GpuDevWorkspaceClaim: Running work is lost. The disk keeps its data. Instance store data is lost. \
                  The address changes.\n\
-                 note: StockPool: The pool keeps its specification and has no pods.\n";
+                 warning: StockPool: Running work is lost. The pool keeps its specification and has no pods.\n";
     assert_eq!(told.err, notes);
     for object in [&ada, &pool] {
         assert!((-60..=0).contains(&left(&world.annotation(object, STOPPED_AT).unwrap())));
@@ -438,7 +438,7 @@ async fn rejected_stop_does_not_prevent_the_others() {
         let words = "GpuDevWorkspaceClaim team/grace is being stopped\n\
                      GpuDevWorkspaceClaim team/linus is being stopped\n";
         assert_eq!((told.code, told.out.as_str()), (2, words), "{}", told.told());
-        let notes = "note: GpuDevWorkspaceClaim: The disk keeps its data. Instance store data is \
+        let notes = "warning: GpuDevWorkspaceClaim: Running work is lost. The disk keeps its data. Instance store data is \
                      lost. The address changes.\n\
                      error: GpuDevWorkspaceClaim team/ada is rejected\n  denied by a webhook\n";
         assert_eq!(told.err, notes);
@@ -460,7 +460,7 @@ async fn selection_skips_environments_that_cannot_be_stopped() {
     assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
     let notes = "note: not stopped: Environment team/preview cannot be stopped, because a virtual \
                  cluster cannot be stopped\n\
-                 note: GpuDevWorkspaceClaim: The disk keeps its data. Instance store data is lost. \
+                 warning: GpuDevWorkspaceClaim: Running work is lost. The disk keeps its data. Instance store data is lost. \
                  The address changes.\n";
     assert_eq!(told.err, notes);
     let told = world.paved(&["stop", "-l", "team=vision", "-A"]).await;

@@ -4,6 +4,7 @@ mod conflict;
 mod takeover;
 
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
+use kube::core::Status;
 use serde_json::Value;
 
 use crate::Failure;
@@ -25,6 +26,11 @@ pub fn is_bookkeeping(annotation: &str) -> bool {
 /// Whether `kubectl apply` owns fields of an object. An apply takes them over.
 pub fn is_taken_over(live: &DynamicObject) -> bool {
     Takeover::of(live).is_some()
+}
+
+/// Whether another client wrote at the same moment.
+fn is_outdated(status: &Status) -> bool {
+    status.code == 409 && !conflict::is_one(status)
 }
 
 /// An environment to apply.
@@ -72,6 +78,24 @@ impl Request<'_> {
         }
     }
 
+    /// Applies the document if the object still has this resource version. `None` if another client
+    /// wrote in between.
+    pub async fn send_to_version(
+        &self,
+        version: &str,
+        cluster: &Cluster,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let api = self.kind.api(&cluster.client, Some(self.namespace));
+        let mut object = self.object.clone();
+        object["metadata"]["resourceVersion"] = version.into();
+        match api.patch(self.name, &self.params(), &Patch::Apply(&object)).await {
+            Ok(applied) if Takeover::of(&applied).is_some() => self.send(cluster).await.map(Some),
+            Ok(applied) => Ok(Some(applied)),
+            Err(kube::Error::Api(status)) if is_outdated(&status) => Ok(None),
+            Err(error) => Err(self.explain(error, cluster)),
+        }
+    }
+
     /// Sends the document, and retries after concurrent writes.
     async fn apply(
         &self,
@@ -83,9 +107,7 @@ impl Request<'_> {
             match api.patch(self.name, &self.params(), &Patch::Apply(self.object)).await {
                 Ok(object) => return Ok(object),
                 // Another client wrote at the same moment. The request is still valid.
-                Err(kube::Error::Api(status))
-                    if status.code == 409 && !conflict::is_one(&status) && tries < TRIES =>
-                {
+                Err(kube::Error::Api(status)) if is_outdated(&status) && tries < TRIES => {
                     tries += 1;
                 }
                 Err(error) => return Err(self.explain(error, cluster)),

@@ -5,6 +5,8 @@
 //! and no Kubernetes client among its dependencies.
 
 #[cfg(feature = "cluster")]
+pub mod action;
+#[cfg(feature = "cluster")]
 pub mod apply;
 #[cfg(feature = "cluster")]
 pub mod budget;
@@ -23,6 +25,7 @@ pub mod lifecycle;
 pub mod names;
 #[cfg(feature = "cluster")]
 pub mod owner;
+pub mod restart;
 #[cfg(all(feature = "cluster", any(test, feature = "test-util")))]
 pub mod samples;
 #[cfg(feature = "cluster")]

@@ -198,8 +198,17 @@ impl Subject {
     /// # Errors
     /// The cluster does not answer, or rejects the change.
     pub async fn send(&self, cluster: &Cluster, change: Change) -> Result<Found, Failure> {
+        self.read_answer(self.patch(&cluster.client, change).await, cluster, change)
+    }
+
+    fn read_answer(
+        &self,
+        answer: kube::Result<DynamicObject>,
+        cluster: &Cluster,
+        change: Change,
+    ) -> Result<Found, Failure> {
         let title = self.environment.title();
-        match self.patch(&cluster.client, change).await {
+        match answer {
             Ok(object) => Ok(Found { kind: self.kind.clone(), object, listed: None }),
             Err(kube::Error::Api(status))
                 if [400, 403, 422].contains(&status.code) && !lacks_rights(&status) =>
@@ -210,19 +219,46 @@ impl Subject {
         }
     }
 
+    /// Sends a change if the environment still has the resource version that was read. `None` if
+    /// another client wrote in between.
+    ///
+    /// # Errors
+    /// The cluster does not answer, or rejects the change.
+    pub async fn send_to_version(
+        &self,
+        cluster: &Cluster,
+        change: Change,
+    ) -> Result<Option<Found>, Failure> {
+        let mut patch = change.patch();
+        patch["metadata"]["resourceVersion"] = json!(self.object.metadata.resource_version);
+        match self.write(&cluster.client, &patch).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            answer => self.read_answer(answer, cluster, change).map(Some),
+        }
+    }
+
     /// Sends a change with the rights of this client. Returns the object as the API server has it
     /// then.
     ///
     /// # Errors
     /// The API server does not answer, or rejects the change.
     pub async fn patch(&self, client: &Client, change: Change) -> kube::Result<DynamicObject> {
+        self.write(client, &change.patch()).await
+    }
+
+    async fn write(&self, client: &Client, patch: &Value) -> kube::Result<DynamicObject> {
         let api = self.kind.api(client, Some(&self.environment.namespace));
         let params = PatchParams {
             field_manager: Some(MANAGER.to_owned()),
             field_validation: Some(ValidationDirective::Strict),
             ..PatchParams::default()
         };
-        api.patch(&self.environment.name, &params, &Patch::Merge(&change.patch())).await
+        api.patch(&self.environment.name, &params, &Patch::Merge(patch)).await
+    }
+
+    /// The object as it was read.
+    pub fn object(&self) -> &DynamicObject {
+        &self.object
     }
 
     /// The kind of the environment.

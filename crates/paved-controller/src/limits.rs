@@ -23,10 +23,6 @@ pub struct Limits {
     pub hold: Duration,
     /// The longest such pause.
     pub longest_hold: Duration,
-    /// The first pause between two changes of a Usage that waits for its user.
-    pub touch: Duration,
-    /// The pause from which Crossplane's own looks are enough.
-    pub longest_touch: Duration,
     /// The longest time for one look at expired environments. Budgets and notifications come next.
     pub pass: Duration,
     /// How long prices must wait before they are added up again.
@@ -55,8 +51,6 @@ impl Default for Limits {
             interrupted: Duration::from_mins(2),
             hold: Duration::from_secs(5),
             longest_hold: Duration::from_mins(10),
-            touch: Duration::from_secs(2),
-            longest_touch: Duration::from_secs(30),
             pass: Duration::from_secs(5),
             budgets: Duration::from_secs(10),
             settle: Duration::from_secs(10),

@@ -33,6 +33,12 @@ const COMPOSITE: &str = "crossplane.io/composite";
 /// The condition that the leader changes.
 const CONDITION: &str = "DeletionFollowed";
 
+/// The first pause between two changes of a Usage, in ticks of the leader.
+const FIRST: u32 = 2;
+
+/// The pause from which Crossplane's own looks are enough.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// How many Usages are changed in one pass, and how many at once.
 const PASS: usize = 20;
 const AT_ONCE: usize = 5;
@@ -67,7 +73,7 @@ struct Usage {
 
 impl Usage {
     /// Reads a Usage. `None` if it is not deleted, or if no composite owns it.
-    fn read(object: &DynamicObject, now: Duration, limits: Limits) -> Option<Self> {
+    fn read(object: &DynamicObject, now: Duration, first: Duration) -> Option<Self> {
         object.metadata.deletion_timestamp.as_ref()?;
         let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
         let composite = owners.iter().find(|owner| owner.controller == Some(true))?;
@@ -77,7 +83,7 @@ impl Usage {
             by: end(&spec["by"])?,
             group: api_version::group(&composite.api_version).into(),
             since: now,
-            next: Some(now + limits.touch),
+            next: Some(now + first),
         })
     }
 }
@@ -95,6 +101,11 @@ impl Waiting {
         Self { cluster, served, clock, limits, usages: Mutex::default() }
     }
 
+    /// The first pause between two changes of a Usage.
+    fn first(&self) -> Duration {
+        self.limits.tick * FIRST
+    }
+
     fn usages(&self) -> MutexGuard<'_, BTreeMap<Key, Usage>> {
         self.usages.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +116,8 @@ impl Waiting {
         loop {
             match self.api(kind, None).await {
                 Ok(Some(api)) => {
-                    let config = Config::default().labels(COMPOSITE);
+                    let config =
+                        Config { label_selector: Some(COMPOSITE.to_owned()), ..Config::default() };
                     let begin = move || api.watcher(config.clone());
                     let mut events = while_allowed(anew(begin(), begin));
                     let mut listed = BTreeSet::new();
@@ -172,7 +184,7 @@ impl Waiting {
     }
 
     fn put(&self, key: Key, object: &DynamicObject) {
-        if let Some(usage) = Usage::read(object, self.clock.steady(), self.limits) {
+        if let Some(usage) = Usage::read(object, self.clock.steady(), self.first()) {
             self.usages().entry(key).or_insert(usage);
         }
     }
@@ -180,7 +192,7 @@ impl Waiting {
     /// Changes the Usages whose turn it is.
     pub async fn pass(&self, store: &Store, metrics: &Metrics) {
         let is_ours = |group: &str| store.has_group(group);
-        let due = due(&mut self.usages(), self.clock.steady(), self.limits, is_ours);
+        let due = due(&mut self.usages(), self.clock.steady(), self.first(), is_ours);
         let changes = async {
             for keys in due.chunks(AT_ONCE) {
                 let mut together = Vec::new();
@@ -210,7 +222,7 @@ impl Waiting {
         }
         let now = self.clock.steady();
         if let Some(usage) = self.usages().get_mut(key) {
-            usage.next = next(usage.since, now, self.limits);
+            usage.next = next(usage.since, now, self.first());
         }
     }
 
@@ -236,9 +248,9 @@ impl Waiting {
 
 /// The next change: after a quarter of the wait so far, so that the user's end is seen within a
 /// quarter of the time that its deletion takes.
-fn next(since: Duration, now: Duration, limits: Limits) -> Option<Duration> {
-    let pause = (now.saturating_sub(since) / 4).max(limits.touch);
-    (pause < limits.longest_touch).then(|| now + pause)
+fn next(since: Duration, now: Duration, first: Duration) -> Option<Duration> {
+    let pause = (now.saturating_sub(since) / 4).max(first);
+    (pause < LONGEST).then(|| now + pause)
 }
 
 /// The Usages to change now, at most [`PASS`], those that waited longest first. A Usage whose user
@@ -246,7 +258,7 @@ fn next(since: Duration, now: Duration, limits: Limits) -> Option<Duration> {
 fn due(
     usages: &mut BTreeMap<Key, Usage>,
     now: Duration,
-    limits: Limits,
+    first: Duration,
     is_ours: impl Fn(&str) -> bool,
 ) -> Vec<Key> {
     let protected: BTreeSet<(Box<str>, End)> = usages
@@ -256,7 +268,7 @@ fn due(
     let mut due = Vec::new();
     for (key, usage) in usages {
         if protected.contains(&(key.1.clone(), usage.by.clone())) {
-            (usage.since, usage.next) = (now, Some(now + limits.touch));
+            (usage.since, usage.next) = (now, Some(now + first));
         } else if let Some(next) = usage.next
             && next <= now
             && is_ours(&usage.group)
@@ -287,22 +299,22 @@ mod tests {
 
     #[test]
     fn usages_of_a_chain_are_changed_in_the_order_of_their_ends() {
-        let limits = Limits::default();
+        let first = Duration::from_secs(2);
         let mut usages = BTreeMap::from([
             (key("network-by-cluster"), waiting("network", "cluster")),
             (key("cluster-by-app"), waiting("cluster", "app")),
         ]);
         let second = Duration::from_secs;
-        assert_eq!(due(&mut usages, second(1), limits, |_| true), [key("cluster-by-app")]);
+        assert_eq!(due(&mut usages, second(1), first, |_| true), [key("cluster-by-app")]);
         usages.remove(&key("cluster-by-app"));
-        assert_eq!(due(&mut usages, second(2), limits, |_| true), []);
-        assert_eq!(due(&mut usages, second(3), limits, |_| true), [key("network-by-cluster")]);
-        assert_eq!(due(&mut usages, second(3), limits, |_| false), []);
+        assert_eq!(due(&mut usages, second(2), first, |_| true), []);
+        assert_eq!(due(&mut usages, second(3), first, |_| true), [key("network-by-cluster")]);
+        assert_eq!(due(&mut usages, second(3), first, |_| false), []);
     }
 
     #[test]
     fn pass_has_a_limit_and_begins_with_the_longest_wait() {
-        let limits = Limits::default();
+        let first = Duration::from_secs(2);
         let mut usages: BTreeMap<Key, Usage> = (0..1_000_u64)
             .map(|number| {
                 let next = Some(Duration::from_secs(1_000 - number));
@@ -311,17 +323,18 @@ mod tests {
                 (key(&format!("{number:03}")), usage)
             })
             .collect();
-        let due = due(&mut usages, Duration::from_secs(2_000), limits, |_| true);
+        let due = due(&mut usages, Duration::from_secs(2_000), first, |_| true);
         assert_eq!(due.len(), PASS);
         assert_eq!(due[0], key("999"));
     }
 
     #[test]
     fn pauses_grow_with_the_wait_until_crossplane_looks_as_often() {
-        let limits = Limits::default();
-        let (mut now, mut count) = (limits.touch, 0);
-        while let Some(later) = next(Duration::ZERO, now, limits) {
-            assert!(later - now >= limits.touch && later - now < limits.longest_touch);
+        let first = Duration::from_secs(2);
+        let (mut now, mut count) = (first, 0);
+        while let Some(later) = next(Duration::ZERO, now, first) {
+            let pause = later.saturating_sub(now);
+            assert!(pause >= first && pause < LONGEST);
             (now, count) = (later, count + 1);
         }
         assert!(now < Duration::from_mins(3), "{now:?}");

@@ -62,7 +62,11 @@ pub(super) async fn check(
 }
 
 /// The step of the Composition with its Settings. `None` if the Settings are not known.
-fn pipeline(step: &Step, source: &Source, console: &mut Console<'_>) -> Option<pipeline::Step> {
+pub(super) fn pipeline(
+    step: &Step,
+    source: &Source,
+    console: &mut Console<'_>,
+) -> Option<pipeline::Step> {
     if matches!(source, Source::Unknown(_)) {
         return None;
     }

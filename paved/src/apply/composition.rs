@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use function_paved_road::apis::AnyApi;
-use function_paved_road::settings::Settings as ApiSettings;
+use function_paved_road::settings::{Budget, Settings as ApiSettings};
 use function_proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
@@ -268,6 +268,22 @@ async fn read_settings(name: &str, cluster: &Cluster) -> Result<Option<Value>, S
         Err(error) if is_denied(&error) => Err(denied("EnvironmentConfigs")),
         Err(error) => Err(cluster.explain(&error, "read the Settings").to_string()),
     }
+}
+
+/// The budgets in the Settings of this cluster's Compositions. `None` if the caller may not read
+/// them.
+pub(crate) async fn budgets(cluster: &Cluster) -> Option<Budget> {
+    let all = compositions(cluster).await.ok()??;
+    let mut found = None;
+    for document in all.iter().map(Composition::document).filter(pipeline::has_ours) {
+        let Ok(mut step) = pipeline::Step::from_composition(document) else { continue };
+        if let Some(name) = step.input["settingsFrom"]["name"].as_str() {
+            step.configs.extend(read_settings(name, cluster).await.ok()?);
+        }
+        let budget = step.settings().map(|settings| settings.common.budget);
+        found = found.filter(|found: &Budget| !found.is_empty()).or(budget);
+    }
+    found
 }
 
 fn denied(what: &str) -> String {

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::tidy;
-use paved_render::composed;
+use paved_render::composed::{self, Slots};
 use paved_render::subject::Subject;
 use paved_render::subject::observed::Observed;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(super) fn print(
     if changes.is_empty() {
         return Ok(());
     }
-    write!(console.out, "{changes}")?;
+    console.out.whole(|out| write!(out, "{changes}"))?;
     match composed(step, source, console) {
         Ok(()) => Ok(()),
         Err(Failure::Output(error)) => Err(Failure::Output(error)),
@@ -73,7 +73,7 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     }
     let title = step.title();
     let now = Timestamp::now();
-    let Some(live) = &step.live else {
+    let Some((before, after)) = settled(step, source, console)? else {
         let subject = source.subject(step, rehearsed, &Observed::default(), console)?;
         let parts = composed::parts(&subject, now);
         let parts = parts.map_err(|rejected| prepare::rejected(rejected, console))?;
@@ -83,6 +83,24 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
         }
         return Ok(());
     };
+    match diff::compare(&before, &after)? {
+        None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
+        Some(told) => {
+            console.out.whole(|out| writeln!(out, "{BOLD}{title}{BOLD:#}: resources: {told}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The resources of an existing environment in their ready state, before and after the change.
+/// `None` for a new environment.
+pub(super) fn settled(
+    step: &Step,
+    source: &Source,
+    console: &mut Console<'_>,
+) -> Result<Option<(Slots, Slots)>, Failure> {
+    let (Some(live), Some(rehearsed)) = (&step.live, &step.rehearsed) else { return Ok(None) };
+    let now = Timestamp::now();
     let settled = |subject: &mut Subject| {
         composed::settle(subject, now)?;
         composed::slots(subject, now)
@@ -91,11 +109,7 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     let before = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
     let mut subject = source.subject(step, rehearsed, &documents(&subject), console)?;
     let after = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
-    match diff::compare(&before, &after)? {
-        None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
-        Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: resources: {told}")?,
-    }
-    Ok(())
+    Ok(Some((before, after)))
 }
 
 /// All objects of the world, as documents from files.

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 /// The groups, each with its commands in the order of a user's day.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Choose and try", &["kinds", "offers", "init", "validate", "preview", "demo"]),
-    ("Work with environments", &["apply", "wait", "list", "status", "connect", "ssh", "publish"]),
+    (
+        "Work with environments",
+        &["apply", "wait", "list", "status", "cost", "connect", "ssh", "publish"],
+    ),
     ("Lifetimes and deletion", &["extend", "keep", "stop", "start", "delete"]),
     ("Operate a platform", &["platform", "doctor", "portal", "controller", "completions"]),
 ];

@@ -3,10 +3,12 @@
 mod cluster;
 mod connect;
 mod controller;
+mod cost;
 #[cfg(feature = "demo")]
 mod demo;
 mod help;
 mod lifecycle;
+mod planning;
 mod portal;
 mod publish;
 mod ssh;
@@ -18,9 +20,11 @@ pub(crate) use cluster::{
 };
 pub(crate) use connect::{Connect, Export, Printed};
 pub(crate) use controller::Controller;
+pub(crate) use cost::{By, Cost};
 #[cfg(feature = "demo")]
 pub(crate) use demo::Demo;
 pub(crate) use lifecycle::{Extend, Keep, Start, Stop};
+pub(crate) use planning::{HASH_LENGTH, PlanFormat, Planning};
 pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
 pub(crate) use ssh::{Ssh, SshCommand, SshConfig, SshKnownHosts};
@@ -88,6 +92,9 @@ pub(crate) enum Online {
     /// List the kinds of environment that this cluster serves.
     #[command(after_help = help::EXIT_CODES)]
     Kinds(Kinds),
+    /// Add up the estimated prices by owner, namespace and kind, and compare with budgets.
+    #[command(after_help = cost::HELP)]
+    Cost(Cost),
     /// Check whether this cluster can serve environments, and whether you may create them.
     ///
     /// `paved` prints one line for each check: Crossplane, the function, each provider, XRD and
@@ -98,8 +105,18 @@ pub(crate) enum Online {
 }
 
 impl Online {
+    /// Whether standard output has sentences, tables and trees.
+    pub(super) fn has_prose(&self) -> bool {
+        match self {
+            Self::Connect(_) | Self::Portal(_) | Self::Controller(_) => false,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) => false,
+            _ => true,
+        }
+    }
+
     /// Whether the command only prints.
     pub(super) fn only_prints(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::List(_) | Self::Kinds(_))
+        matches!(self, Self::Status(_) | Self::List(_) | Self::Kinds(_) | Self::Cost(_))
     }
 }

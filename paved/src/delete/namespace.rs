@@ -61,6 +61,11 @@ pub(super) async fn run(
     longest: Duration,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
+    if args.planning.plan || args.planning.confirm.is_some() {
+        let message = "--plan and --confirm: found without names of environments; allowed: with \
+                       names. Nothing was deleted";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let cluster = args.access.connect().await?;
     let name = &cluster.namespace;
     let is_agreed = check_flags(args, name)?;
@@ -104,7 +109,7 @@ pub(super) async fn run(
         "deletions that have begun continue in the cluster. Namespace {name} still exists. To \
          continue, run: paved delete --namespace {name}"
     );
-    match delete_all(&cluster, &asked, console).await {
+    match delete_all(&cluster, &asked, false, console).await {
         Err(Failure::Interrupted(message)) => {
             return Err(Failure::Interrupted(format!("{message}; {progress}")));
         }

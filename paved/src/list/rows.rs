@@ -12,7 +12,7 @@ use paved_client::environment::{Environment, age, power_word, until};
 
 use crate::Console;
 use crate::cli::Sort;
-use crate::style::{self, Column, Mark, Row, one_line};
+use crate::style::{self, Column, Mark, Row, harmless_name, one_line};
 
 /// The values of an environment's row.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub(super) struct Line {
     endpoint: String,
     composition: String,
     summary: String,
+    /// Why the environment has failed or is out of sync; otherwise empty.
+    reason: String,
 }
 
 impl Line {
@@ -62,7 +64,18 @@ impl Line {
             endpoint: seen.connect().or_else(|| seen.endpoint()).unwrap_or_default(),
             composition: seen.composition.clone().unwrap_or_default(),
             summary: seen.summary(now),
+            reason: reason(seen, now),
         }
+    }
+
+    /// Whether the environment has failed or is out of sync.
+    pub(super) fn needs_attention(&self) -> bool {
+        !self.reason.is_empty()
+    }
+
+    /// The command that shows the environment.
+    pub(super) fn status(&self) -> String {
+        format!("paved status {} -n {}", self.name, self.namespace)
     }
 
     /// The row of a deleted environment.
@@ -86,6 +99,18 @@ impl Line {
     pub(super) fn key(&self) -> Key {
         (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
     }
+}
+
+/// Why an environment needs attention, in one line.
+fn reason(seen: &Environment, now: Timestamp) -> String {
+    if seen.mark() != Mark::Bad && seen.word() != "OutOfSync" {
+        return String::new();
+    }
+    let Some(diagnosis) = seen.diagnosis().filter(|diagnosis| diagnosis.counts(now)) else {
+        return one_line(seen.sentence());
+    };
+    let slot = diagnosis.slot.map(|slot| format!("{slot}: ")).unwrap_or_default();
+    one_line(&format!("{slot}{}", diagnosis.cause.headline()))
 }
 
 /// Whether an environment is stopped or is being stopped. Its expiry has no effect then.
@@ -134,9 +159,11 @@ impl Table {
             Sort::TimeLeft => lines.sort_by_key(|line| line.end.unwrap_or(Timestamp::MAX)),
             Sort::Power => lines.sort_by_key(|line| line.power),
         }
-        let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
-        let room =
-            console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
+        // A wide table is never cut.
+        let size = console.terminal.as_ref().filter(|_| !self.wide).map(|terminal| terminal.size);
+        let room = size.map(|size| size().1).filter(|room| *room > 0);
+        let is_cut = room.is_some();
+        let rows: Vec<Row> = lines.iter().map(|line| self.row(line, is_cut, now)).collect();
         self.painted.print(&rows, room, &mut console.out)?;
         self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
         Ok(())
@@ -151,7 +178,8 @@ impl Table {
         lines.cloned().map(Line::gone).collect()
     }
 
-    fn row(&self, line: &Line, now: Timestamp) -> Row {
+    /// The row of a line. If cells may be cut, the reason stands below the row.
+    fn row(&self, line: &Line, is_cut: bool, now: Timestamp) -> Row {
         let (power, left) = (line.power.to_owned(), line.time_left(now));
         let line = line.clone();
         let mut cells = if self.all_namespaces { vec![line.namespace] } else { Vec::new() };
@@ -160,9 +188,13 @@ impl Table {
         cells.extend([line.progress, age(line.created, now), left, power, line.price]);
         cells.extend([line.owner, line.endpoint]);
         if self.wide {
-            cells.extend([line.group, line.composition, one_line(&line.summary)]);
+            cells.extend([line.group, line.composition, harmless_name(&line.summary)]);
+            return Row { cells, mark, note: String::new() };
         }
-        Row { cells, mark }
+        let (reason, note) =
+            if is_cut { (String::new(), line.reason) } else { (line.reason, String::new()) };
+        cells.push(reason);
+        Row { cells, mark, note }
     }
 }
 
@@ -172,6 +204,8 @@ fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
     columns.extend(["LEFT", "POWER", "USD/H", "OWNER", "ENDPOINT"].map(Column::free));
     if wide {
         columns.extend(["GROUP", "COMPOSITION", "MESSAGE"].map(Column::free));
+    } else {
+        columns.push(Column::note("REASON"));
     }
     columns
 }
@@ -247,9 +281,9 @@ mod tests {
     #[test]
     fn a_row_shows_phase_age_owner_and_endpoint() {
         insta::assert_snapshot!(print(&mut table(), lines()), @r"
-        NAME   KIND                  PHASE   PROGRESS  AGE   LEFT  POWER    USD/H  OWNER        ENDPOINT
+        NAME   KIND                  PHASE   PROGRESS  AGE   LEFT  POWER    USD/H  OWNER        ENDPOINT                   REASON
         ada    GpuDevWorkspaceClaim  Ready   3/3       120m  6h    Running  0.542  ada@acme.io  ssh developer@203.0.113.7
-        grace  GpuDevWorkspaceClaim  Failed  2/3       120m                        ada@acme.io
+        grace  GpuDevWorkspaceClaim  Failed  2/3       120m                        ada@acme.io                             instance: Quota exceeded
         ");
     }
 

@@ -1,26 +1,36 @@
-//! Tables that can be continued later. On a terminal, each row is one line, and free texts are cut.
+//! Tables that can be continued later. On a terminal, each row is one line, and the last columns are
+//! omitted if there is no room.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{BOLD, Mark, aligned, harmless_name, width};
+use super::{BOLD, DIM, Mark, aligned, harmless_name, width};
+
+/// The sign of omitted columns, after the heads.
+const MORE: &str = "  …";
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     head: &'static str,
-    /// Whether the column can be cut or omitted on a narrow terminal. Names cannot, because users
-    /// type them.
+    /// Whether the column can be omitted on a narrow terminal. Names cannot, because users type
+    /// them.
     free: bool,
+    /// Whether the column is omitted on a terminal, where its text stands below the row.
+    is_note: bool,
 }
 
 impl Column {
     pub(crate) const fn fixed(head: &'static str) -> Self {
-        Self { head, free: false }
+        Self { head, free: false, is_note: false }
     }
 
     pub(crate) const fn free(head: &'static str) -> Self {
-        Self { head, free: true }
+        Self { head, free: true, is_note: false }
+    }
+
+    pub(crate) const fn note(head: &'static str) -> Self {
+        Self { head, free: true, is_note: true }
     }
 }
 
@@ -30,6 +40,8 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
     /// The coloured column and its mark.
     pub(crate) mark: Option<(usize, Mark)>,
+    /// A text below the row.
+    pub(crate) note: String,
 }
 
 /// A table, and the state of its output.
@@ -59,56 +71,51 @@ impl Table {
                 *wide = width(cell).max(*wide);
             }
         }
-        let widths = room
+        let shown_columns = room
             .map_or_else(|| self.widths.iter().copied().map(Some).collect(), |room| self.fit(room));
         if !self.begun {
-            let shown = self.columns.iter().zip(&widths);
+            let shown = self.columns.iter().zip(&shown_columns);
             let (heads, widths): (Vec<String>, Vec<usize>) =
                 shown.filter_map(|(column, wide)| Some((column.head.to_owned(), (*wide)?))).unzip();
-            let more = if heads.len() < self.columns.len() { "  …" } else { "" };
-            writeln!(out, "{BOLD}{}{more}{BOLD:#}", aligned(&heads, &widths).trim_end())?;
+            let heads = aligned(&heads, &widths);
+            let heads = heads.trim_end();
+            let is_whole = self.is_whole(&shown_columns);
+            let fits = room.is_none_or(|room| width(heads) + width(MORE) <= room);
+            let more = if !is_whole && fits { MORE } else { "" };
+            writeln!(out, "{BOLD}{heads}{more}{BOLD:#}")?;
             self.begun = true;
         }
-        rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, &widths)))
+        for row in rows {
+            writeln!(out, "{}", line(row, &shown_columns))?;
+            if !row.note.is_empty() {
+                writeln!(out, "  {DIM}{}{DIM:#}", harmless_name(&row.note))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all columns are shown, but for those whose text stands below the rows.
+    fn is_whole(&self, widths: &[Option<usize>]) -> bool {
+        self.columns.iter().zip(widths).all(|(column, wide)| column.is_note || wide.is_some())
     }
 
     /// The width of each column for rows of at most `room` columns, or `None` for an omitted
-    /// column. The widest free columns are cut first. If that is not enough, the last free columns
-    /// are omitted.
+    /// column. The last free columns are omitted first. No cell is cut, because users copy cells.
     fn fit(&self, room: usize) -> Vec<Option<usize>> {
-        let mut shown: Vec<Option<usize>> = self.widths.iter().copied().map(Some).collect();
+        let columns = self.columns.iter().zip(&self.widths);
+        let mut shown: Vec<Option<usize>> =
+            columns.map(|(column, wide)| (!column.is_note).then_some(*wide)).collect();
         loop {
             // After the heads, a sign shows that columns are omitted.
-            let sign = if shown.contains(&None) { 3 } else { 0 };
-            let mut widths = shown.clone();
-            let taken: usize = widths.iter().flatten().map(|wide| wide + 2).sum();
-            // The last column has no gap after it.
-            let excess = (taken + sign).saturating_sub(room + 2);
+            let sign = if self.is_whole(&shown) { 0 } else { width(MORE) };
+            let taken: usize = shown.iter().flatten().map(|wide| wide + 2).sum();
             let last = self.free().rfind(|index| shown[*index].is_some());
             match last {
-                Some(last) if !self.cut(&mut widths, excess) => shown[last] = None,
-                _ => return widths,
+                // The last column has no gap after it.
+                Some(last) if taken + sign > room + 2 => shown[last] = None,
+                _ => return shown,
             }
         }
-    }
-
-    /// Takes `excess` characters from the widest free columns. Returns whether they had enough.
-    fn cut(&self, widths: &mut [Option<usize>], mut excess: usize) -> bool {
-        const LEAST: usize = 8;
-        while excess > 0 {
-            let spare = |index: usize| {
-                let least = width(self.columns[index].head).max(LEAST);
-                widths[index].unwrap_or(0).saturating_sub(least)
-            };
-            let widest =
-                self.free().filter(|index| spare(*index) > 0).max_by_key(|index| widths[*index]);
-            let Some(widest) = widest else { return false };
-            // At most half at a time, so that several wide columns shrink evenly.
-            let gives = spare(widest).min(excess).div_ceil(2);
-            widths[widest] = widths[widest].map(|wide| wide - gives);
-            excess -= gives;
-        }
-        true
     }
 
     fn free(&self) -> impl DoubleEndedIterator<Item = usize> {
@@ -132,7 +139,6 @@ fn line(row: &Row, widths: &[Option<usize>]) -> String {
             row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| super::style_of(mark));
         let style = style.unwrap_or_default();
         let cell = harmless_name(cell);
-        let cell = console::truncate_str(&cell, wide, "…");
         let gap = if place == last { 0 } else { wide + 2 - width(&cell) };
         _ = write!(line, "{style}{cell}{style:#}{:gap$}", "");
     }
@@ -150,6 +156,7 @@ mod tests {
         Row {
             cells: cells.iter().map(|cell| (*cell).to_owned()).collect(),
             mark: Some((1, Mark::Bad)),
+            note: String::new(),
         }
     }
 
@@ -173,42 +180,34 @@ mod tests {
     }
 
     #[test]
-    fn free_text_gives_way_on_a_terminal_and_never_in_a_pipe() {
-        let columns = [COLUMNS[0], Column::free("OWNER"), COLUMNS[1], Column::free("MESSAGE")];
+    fn last_columns_are_omitted_on_a_narrow_terminal() {
+        let columns = [COLUMNS[0], Column::free("OWNER"), COLUMNS[1], Column::free("ENDPOINT")];
         let rows =
-            [row(&["a-name-to-be-typed", "ada@acme.example.org", "Failed", &"m".repeat(140)])];
+            [row(&["a-name-to-be-typed", "ada@acme.example.org", "Failed", &"m".repeat(40)])];
         let at = |room| print(&mut Table::new(columns.to_vec()), &rows, room);
-        assert!(at(None).contains(&"m".repeat(140)));
+        assert!(at(None).contains(&"m".repeat(40)));
         assert_eq!(at(Some(300)), at(None));
-        for room in [60, 80, 120] {
-            let told = at(Some(room));
-            assert!(told.lines().all(|line| width(line) <= room), "{room}: {told}");
-            assert!(
-                told.contains("a-name-to-be-typed")
-                    && told.contains("Failed")
-                    && told.contains("mm…"),
-                "{told}"
-            );
-        }
-        let narrow = at(Some(40));
-        assert!(narrow.contains("a-name-to-be-typed") && !narrow.contains("MESSAGE"), "{narrow}");
-        assert!(
-            narrow.contains("ada@acme…") && narrow.lines().all(|line| width(line) <= 40),
-            "{narrow}"
-        );
-        assert!(
-            narrow.lines().next().unwrap().ends_with("PHASE  …"),
-            "a sign shows the omitted columns: {narrow}"
-        );
-        let roomy = at(Some(45));
-        assert!(
-            roomy.contains("ada@acme.exam…"),
-            "an omitted column leaves its width to the others: {roomy}"
-        );
-        let none = at(Some(20));
-        assert!(
-            none.contains("a-name-to-be-typed") && none.contains("Failed"),
-            "names are whole: {none}"
-        );
+        let narrow = at(Some(80));
+        assert!(narrow.contains("ada@acme.example.org") && !narrow.contains("mm"), "{narrow}");
+        let head = narrow.lines().next().unwrap_or_default();
+        assert!(head.ends_with("PHASE  …"), "a sign shows the omitted columns: {narrow}");
+        let none = at(Some(30));
+        assert!(none.contains("a-name-to-be-typed") && none.contains("Failed"), "{none}");
+        assert!(!none.contains("ada@"), "{none}");
+        let tight = at(Some(25));
+        assert_eq!(tight.lines().count(), 2, "the sign takes no line of its own: {tight}");
+        assert!(at(Some(20)).contains("a-name-to-be-typed"), "names are whole");
+    }
+
+    #[test]
+    fn reason_stands_below_its_row() {
+        let columns = [COLUMNS[0], Column::note("REASON")];
+        let failed = Row {
+            cells: vec!["ada".to_owned(), String::new()],
+            mark: None,
+            note: "instance: quota exceeded".to_owned(),
+        };
+        let told = print(&mut Table::new(columns.to_vec()), &[failed], Some(80));
+        assert_eq!(told, "NAME\nada\n  instance: quota exceeded\n");
     }
 }

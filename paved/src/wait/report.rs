@@ -14,7 +14,7 @@ use paved_client::wait::{Goal, Watched};
 
 use crate::Console;
 use crate::live_view::LiveView;
-use crate::show;
+use crate::show::{self, View};
 use crate::style::{self, BOLD, Leaf, one_line};
 
 /// After this time without changes, a line says that the wait continues. Pipelines may treat
@@ -46,7 +46,7 @@ impl Report {
         console: &mut Console<'_>,
     ) -> io::Result<()> {
         if console.terminal.is_some() {
-            let frame = frame(seen, clock)?;
+            let frame = frame(seen, clock, View::new(false, console))?;
             return self.live.draw(&frame, console);
         }
         let mut news = Vec::new();
@@ -93,6 +93,9 @@ impl Report {
             let line = format!("{BOLD}{}{BOLD:#} {is} after {time}", one.title());
             if console.terminal.is_some() {
                 writeln!(console.out, "{line}")?;
+                if *goal != Goal::Deleted {
+                    show::next(one, console)?;
+                }
                 continue;
             }
             self.say(&[line], Timestamp::now(), now, console)?;
@@ -120,10 +123,10 @@ impl Report {
 }
 
 /// One environment as a tree, or several environments as one line each.
-fn frame(seen: &[Watched], clock: Timestamp) -> io::Result<Vec<u8>> {
+fn frame(seen: &[Watched], clock: Timestamp, view: View) -> io::Result<Vec<u8>> {
     let mut frame = Vec::new();
     if let [one] = seen {
-        show::tree(&one.environment, clock, false, &mut frame)?;
+        show::tree(&one.environment, clock, view, &mut frame)?;
         return Ok(frame);
     }
     let leaf = |seen: &Watched| {
@@ -263,28 +266,28 @@ mod tests {
         );
     }
 
+    fn at() -> Timestamp {
+        "2026-01-01T10:05:00Z".parse().unwrap()
+    }
+
     #[test]
     fn a_terminal_shows_a_tree() {
-        let frame =
-            frame(&[seen(&half_made(&refused_leaf()))], "2026-01-01T10:05:00Z".parse().unwrap())
-                .unwrap();
+        let frame = frame(&[seen(&half_made(&refused_leaf()))], at(), View::Folded).unwrap();
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();
         insta::assert_snapshot!(text, @r"
         GpuDevWorkspaceClaim team-vision/ada  Provisioning 2/3  5m
         │ instance: Quota exceeded
         │ Choose a smaller size, delete unused resources, or ask the platform team for a higher quota.
         │ instance (Instance): is being created
-        ├─ ✓ egress    SecurityGroupEgressRule  Ready   4m30s
-        ├─ ✗ instance  Instance                 Failed  4m20s  i-0abc      Quota exceeded
-        └─ ✓ role      Role                     Ready   4m50s  ada-x-role
-          machine: 1 GPU
+        ├─ ✗ Failed instance (Instance, 4m20s): Quota exceeded
+        └─ ✓ 2 ready
         ");
     }
 
     #[test]
     fn several_environments_have_a_line_each() {
-        let at = "2026-01-01T10:05:00Z".parse().unwrap();
-        let frame = frame(&[seen(&ready()), seen(&half_made(&creating()))], at).unwrap();
+        let both = [seen(&ready()), seen(&half_made(&creating()))];
+        let frame = frame(&both, at(), View::Folded).unwrap();
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();
         assert_eq!(text.lines().count(), 2, "{text}");
     }

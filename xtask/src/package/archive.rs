@@ -86,9 +86,7 @@ fn sums(files: &[File]) -> String {
 
 fn completions() -> Vec<File> {
     let of_shell = |(shell, file)| {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut paved::command(), "paved", &mut script);
-        (format!("completions/{file}"), 0o644, script)
+        (format!("completions/{file}"), 0o644, paved::completions(shell).into_bytes())
     };
     COMPLETIONS.into_iter().map(of_shell).collect()
 }

@@ -1,12 +1,9 @@
 //! Deleted Usages are changed, so that Crossplane looks at them at once.
 
-use std::time::Duration;
-
 use fake_kube::faults::Failure;
-use paved_controller::{Limits, Options};
 use serde_json::{Value, json};
 
-use crate::world::{Environment, Running, World, until};
+use crate::world::{Environment, World, until};
 
 /// A Usage of a composite's resource in slot `of` by the one in slot `by`.
 fn usage(of: &str, by: &str, group: &str) -> Value {
@@ -42,12 +39,6 @@ fn is_changed(world: &World, usage: &Value) -> bool {
     changed
 }
 
-fn start(world: &World, identity: &str) -> Running {
-    let options = world.options(identity);
-    let limits = Limits { touch: Duration::from_millis(20), ..options.limits };
-    world.start_with(Options { limits, ..options })
-}
-
 #[tokio::test]
 async fn deleted_usage_of_an_environment_is_changed_when_its_user_is_unprotected() {
     let world = World::new().await;
@@ -60,7 +51,7 @@ async fn deleted_usage_of_an_environment_is_changed_when_its_user_is_unprotected
     for usage in [&network, &cluster, &stays, &foreign] {
         world.put(usage);
     }
-    let _replica = start(&world, "a");
+    let _replica = world.start("a");
     until("a change", || is_changed(&world, &cluster)).await;
     world.settle().await;
     assert!(![&network, &stays, &foreign].into_iter().any(|usage| is_changed(&world, usage)));
@@ -72,9 +63,9 @@ async fn deleted_usage_of_an_environment_is_changed_when_its_user_is_unprotected
 #[tokio::test]
 async fn only_the_leader_changes_usages() {
     let world = World::new().await;
-    let first = start(&world, "a");
+    let first = world.start("a");
     world.led().await;
-    let _second = start(&world, "b");
+    let _second = world.start("b");
     first.kill();
     let cluster = deleted(usage("cluster", "app", "platform.acme.io"));
     world.put(&cluster);
@@ -99,7 +90,7 @@ async fn controller_without_the_right_to_usages_does_all_else() {
     let cluster = deleted(usage("cluster", "app", "platform.acme.io"));
     world.put(&cluster);
     world.compose(&mut Environment::new("ada", json!({})));
-    let _replica = start(&world, "a");
+    let _replica = world.start("a");
     world.led().await;
     assert!(!is_changed(&world, &cluster));
     until("the list of namespaces", || world.listed_namespaces().is_some()).await;

@@ -7,10 +7,12 @@ use std::time::Duration;
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use function_paved_road::lifecycle::Span;
+use function_paved_road::manifests;
 use jiff::SignedDuration;
 use paved_client::cluster::{self, Cluster};
 use paved_client::wait::Goal;
 
+use super::Planning;
 use crate::failure::Failure;
 
 /// Flags that select the cluster and the user.
@@ -61,6 +63,8 @@ pub(crate) enum Listing {
     Json,
     /// The same objects in YAML.
     Yaml,
+    /// The comment for a pull request, with a marker. Only for one environment.
+    Markdown,
     /// `kind.group/name`, one line for each environment. With -A or -n, with the namespace.
     Name,
 }
@@ -133,6 +137,19 @@ pub(crate) struct Status {
 /// Flags of `paved kinds`.
 #[derive(Args, Debug)]
 pub(crate) struct Kinds {
+    /// Write JSON schemas of the kinds to this folder, for editors.
+    #[arg(long, value_name = "DIR", help_heading = "Editors")]
+    pub(crate) schemas: Option<PathBuf>,
+
+    /// Write the kinds of this program, without a cluster.
+    #[arg(long, requires = "schemas", help_heading = "Editors")]
+    pub(crate) offline: bool,
+
+    /// API group of your company, with --offline [default: the groups of both APIs].
+    #[arg(long, value_name = "GROUP", value_parser = manifests::group, requires = "offline",
+        help_heading = "Editors")]
+    pub(crate) group: Option<String>,
+
     #[command(flatten)]
     pub(crate) access: Access,
 }
@@ -140,6 +157,10 @@ pub(crate) struct Kinds {
 /// Flags of `paved doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
+    /// Write a support archive (.tar.gz) without secrets instead, in at most 5 seconds.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dump: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) access: Access,
 }
@@ -212,9 +233,16 @@ pub(crate) struct Apply {
     #[arg(long, value_name = "WHERE", num_args = 0..=1, default_missing_value = "server", require_equals = true)]
     pub(crate) dry_run: Option<DryRun>,
 
-    /// Show the changes of the claim and, from a preview, of its resources.
+    /// Show the changes of the claim and, from a preview, of its resources. Ask on a terminal.
     #[arg(long)]
     pub(crate) diff: bool,
+
+    /// Apply without a question.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) planning: Planning,
 
     /// Skip the check by the function in `paved`. The function in the cluster may be newer.
     #[arg(long)]
@@ -229,7 +257,7 @@ pub(crate) struct Apply {
     pub(crate) composition: Option<PathBuf>,
 
     /// Wait until every environment is ready or has failed.
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with_all = ["dry_run", "plan"])]
     pub(crate) wait: bool,
 
     #[command(flatten)]
@@ -272,6 +300,9 @@ pub(crate) struct Delete {
     /// Time limit of the wait, for example 90s, 30m or 1h30m [default: 30m].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) planning: Planning,
 
     /// Whether the command line has the namespace's flag in its long form.
     #[arg(skip)]

@@ -5,7 +5,7 @@ use function_paved_road::lifecycle::Span;
 use jiff::Timestamp;
 use paved_client::cluster::{InvalidSelector, Selector};
 
-use super::{Access, Patience};
+use super::{Access, Patience, Planning};
 
 pub(super) const EXTEND_HELP: &str = "\
 A renewal moves the expiry. If the environment expires later anyway, the command changes nothing.
@@ -129,6 +129,13 @@ pub(crate) struct Stop {
     /// Select environments in all namespaces.
     #[arg(short = 'A', long, conflicts_with_all = ["names", "namespace"])]
     pub(crate) all_namespaces: bool,
+
+    /// Stop without a question.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) planning: Planning,
 
     #[command(flatten)]
     pub(crate) access: Access,

@@ -74,6 +74,8 @@ fn by_groups(
     let viewer = environments(groups, &READ);
     let mut user = environments(groups, &WRITE);
     user.allow("", "secrets", &["get"]);
+    // Each action of `paved` writes an Event.
+    user.allow("", "events", &["create"]);
     let operator = environments(groups, &WRITE)
         .and(beneath(groups))
         .and(parts(composed, plurals)?)
@@ -145,5 +147,6 @@ fn crossplane() -> Rights {
     }
     rights.allow("apiextensions.crossplane.io", "environmentconfigs", &WRITE);
     rights.allow("", "events", &READ);
+    rights.allow("", "events", &["create"]);
     rights
 }
