@@ -25,7 +25,7 @@ const HOURS_PER_MONTH: u128 = 730;
 /// The name of the group without a value.
 const NONE: &str = "(none)";
 
-/// What the sums need of an environment.
+/// The figures of an environment for the sums.
 struct Priced {
     owner: String,
     namespace: String,
@@ -146,7 +146,7 @@ pub(crate) async fn run(args: &Cost, console: &mut Console<'_>) -> Result<(), Fa
     Ok(())
 }
 
-/// Prints what the sums leave out, and namespaces over their budgets.
+/// Prints the environments without a price, and namespaces over their budgets.
 fn tell(
     total: &Sum,
     namespaces: &[Sum],

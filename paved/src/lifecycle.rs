@@ -185,7 +185,7 @@ async fn stop_planned(
     Err(stale(&format!("{} was not stopped", subject.environment.title())))
 }
 
-/// Says what a stop loses and keeps, and asks on a terminal.
+/// Prints the effects of a stop, and asks on a terminal.
 fn warn(
     planned: &[(&Subject, Option<Change>)],
     is_agreed: bool,

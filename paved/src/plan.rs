@@ -1,6 +1,6 @@
 //! A plan: the effects of `apply`, `delete` or `stop`, and a hash that confirms them.
 //!
-//! A plan never has a secret. It shows only values whose schema leaves no room for one. See
+//! A plan never has a secret. It shows only values of closed schemas, which leave no room for a secret. See
 //! [`difference`].
 
 mod difference;
@@ -24,7 +24,7 @@ pub(crate) use difference::{Difference, differences};
 /// The version of the JSON form.
 const VERSION: u32 = 1;
 
-/// How often a confirmed step is tried again after a write that changes nothing of the plan.
+/// How often a confirmed step is tried again after a write that leaves the plan unchanged.
 pub(crate) const TRIES: usize = 5;
 
 /// The effect on an environment.

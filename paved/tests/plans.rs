@@ -1,4 +1,4 @@
-//! `apply`, `delete` and `stop` print a plan with a hash, and act on the hash only if nothing has
+//! `apply`, `delete` and `stop` print a plan with a hash, and act on the hash only if no object has
 //! changed since. A plan has no secrets. Each action is recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -142,7 +142,7 @@ fn hash(plan: &Value) -> &str {
     plan["hash"].as_str().unwrap()
 }
 
-/// The run changed nothing, and said so in one sentence.
+/// The run made no change, and said so in one sentence.
 fn assert_stale(run: &Run, world: &World) {
     assert_eq!((run.code, run.out.as_str(), world.writes()), (8, "", 0), "{}", run.told());
     assert!(

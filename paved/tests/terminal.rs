@@ -1,4 +1,4 @@
-//! What a user sees at 80 columns: the output of the commands for each example state, without a
+//! The view of a user at 80 columns: the output of the commands for each example state, without a
 //! broken word.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -103,7 +103,7 @@ fn run(args: Vec<OsString>, columns: usize) -> Run {
     };
     let code = paved::run(args, &mut console);
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    // A terminal shows what the user types.
+    // A terminal shows the typed text.
     let err = text(err).replace("[y/N] ", "[y/N] n\n");
     Run { code, out: text(out), err }
 }

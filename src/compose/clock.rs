@@ -59,7 +59,7 @@ impl<'m> Told<'m> {
     }
 }
 
-/// The time between two times. Nothing if the second one is earlier.
+/// The time between two times. Zero if the second one is earlier.
 pub(super) fn between(begin: Timestamp, end: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(begin)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Records of actions: who did what to which environment. Each action has a Kubernetes Event beside
+//! Records of actions: their actors, verbs and environments. Each action has a Kubernetes Event beside
 //! the environment and one line for a log.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::environment::Environment;
 /// Time limit for a request about a record. A record never delays an action for long.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 
-/// The actor, if the API server does not say who asks.
+/// The actor, if the API server does not name the user.
 const UNKNOWN: &str = "unknown";
 
 /// The longest note of an Event that the API server accepts, in bytes.
@@ -152,7 +152,7 @@ pub async fn actor(cluster: &Cluster) -> String {
     username(cluster).await.unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
-/// The same; `None` if the API server does not say who asks.
+/// The same; `None` if the API server does not name the user.
 pub async fn username(cluster: &Cluster) -> Option<String> {
     let reviews: Api<SelfSubjectReview> = Api::all(cluster.client.clone());
     let (params, review) = (PostParams::default(), SelfSubjectReview::default());

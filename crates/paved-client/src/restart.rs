@@ -3,7 +3,7 @@
 use function_paved_road::apis;
 use serde_json::Value;
 
-/// A field whose change interrupts a running environment, and the effect.
+/// A field with an effect on a running environment: its change interrupts the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
     /// The field, as in `spec.parameters.instanceType`.
@@ -41,7 +41,7 @@ const FIELDS: [(&str, Restart); 4] = [
 /// The desired power state of every API.
 const POWER: &str = "spec.lifecycle.power";
 
-/// The restarts of a change between two objects. A stopped environment has nothing to interrupt.
+/// The restarts of a change between two objects. A stopped environment is not interrupted.
 pub fn restarts(kind: &str, before: &Value, after: &Value) -> Vec<Restart> {
     if before["status"]["power"] == "Stopped" {
         return Vec::new();

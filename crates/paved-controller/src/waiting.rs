@@ -189,7 +189,7 @@ impl Waiting {
         }
     }
 
-    /// Changes the Usages whose turn it is.
+    /// Changes the Usages that are due.
     pub async fn pass(&self, store: &Store, metrics: &Metrics) {
         let is_ours = |group: &str| store.has_group(group);
         let due = due(&mut self.usages(), self.clock.steady(), self.first(), is_ours);
@@ -253,8 +253,8 @@ fn next(since: Duration, now: Duration, first: Duration) -> Option<Duration> {
     (pause < LONGEST).then(|| now + pause)
 }
 
-/// The Usages to change now, at most [`PASS`], those that waited longest first. A Usage whose user
-/// is protected by another one cannot end yet, so its wait has not begun.
+/// The Usages to change now, at most [`PASS`], those that waited longest first. A Usage by a
+/// protected user cannot end yet, so its wait has not begun.
 fn due(
     usages: &mut BTreeMap<Key, Usage>,
     now: Duration,

@@ -1,6 +1,6 @@
 //! `paved doctor --dump`: one archive for support.
 //!
-//! The archive has only what is known to be no secret: names, kinds, states, times, causes, and
+//! The archive has only values that are known to be no secret: names, kinds, states, times, causes, and
 //! values with a closed schema. It has no value of a Secret, a variable, a chart, a label or an
 //! annotation, and no message of another program.
 

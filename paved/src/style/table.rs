@@ -94,7 +94,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether all columns are shown, but for those whose text stands below the rows.
+    /// Whether all columns are shown, but for those with their text below the rows.
     fn is_whole(&self, widths: &[Option<usize>]) -> bool {
         self.columns.iter().zip(widths).all(|(column, wide)| column.is_note || wide.is_some())
     }

@@ -784,7 +784,7 @@ async fn rejection_by_a_pattern_is_in_words() {
         let problem = problem.json();
         assert_eq!(problem["errors"].as_array().map(Vec::len), Some(2), "{path}: {problem}");
         let text = problem.to_string();
-        assert!(!text.contains("[a-z") && !text.contains("^"), "{path}: {text}");
+        assert!(!text.contains("[a-z") && !text.contains('^'), "{path}: {text}");
         assert!(text.contains("1 to 63 letters, digits and . _ -"), "{path}: {text}");
     }
 }

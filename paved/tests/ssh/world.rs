@@ -151,7 +151,7 @@ impl World {
     }
 }
 
-/// The user of this process, who is also the user on the servers.
+/// The user of this process, and of the servers.
 pub fn user() -> String {
     let output = Command::new("id").arg("-un").output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()

@@ -37,7 +37,7 @@ pub(crate) async fn environments_survive_the_apis_first(fixture: Fixture) -> Res
 }
 
 /// Environments with today's new fields and resources keep all of them under the first release's
-/// APIs and function. The function then refuses environments whose resources it does not know.
+/// APIs and function. The function then refuses environments with resources that it does not know.
 pub(crate) async fn rolled_back_environments_keep_all_resources(fixture: Fixture) -> Result<()> {
     let _alone = UPGRADE.lock().await;
     let fixture = first(&fixture, "rolled-back").await?;
