@@ -91,7 +91,7 @@ it('a part keeps its lines during its creation, and only a failure takes more ro
   rerender(tree(failed));
   expect(lines()).toEqual([
     ['cause-words', 'Access denied. What helps: Access denied.'],
-    ['words', 'no such role'],
+    ['more', 'Message of the providerno such role'],
   ]);
   rerender(tree({ ...failed, reason: 'Waiting', cause: causeOf('WaitsFor') }));
   expect(lines()).toEqual([['leaf-line', 'Waits for']]);
