@@ -175,7 +175,7 @@ fn costly_machine_needs_settings_unless_already_running() {
         let message = world.answer().results[0].message.clone();
         assert!(
             message.starts_with(
-                "spec.parameters.instanceType: found \"p5.48xlarge\"; allowed: g4dn.{"
+                "spec.parameters.instanceType: found \"p5.48xlarge\"; allowed: g4dn, g5, g6, g6e ("
             ),
             "{message}"
         );

@@ -44,7 +44,7 @@ fn calls(script: &str) -> Vec<Vec<String>> {
 #[test]
 fn documented_block_uses_existing_commands() {
     let mut scripts: Vec<String> = blocks("bash").into_iter().map(str::to_owned).collect();
-    assert_eq!(scripts.len(), 2);
+    assert_eq!(scripts.len(), 4);
     let pipelines = blocks("yaml");
     assert_eq!(pipelines.len(), 2);
     for pipeline in pipelines {

@@ -62,7 +62,8 @@ pub(super) fn public(host: &str) -> Result<(), &'static str> {
         return Err("a host name without a dot, which only a private network resolves");
     }
     let is_top_level = last.len() > 1 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_service = labels.len() == 2 && last.len() != 2 && !COMMON_DOMAINS.contains(&last);
+    let is_common = last.len() == 2 || last.starts_with("xn--") || COMMON_DOMAINS.contains(&last);
+    let is_service = labels.len() == 2 && !is_common;
     let in_cluster = PRIVATE_DOMAINS.contains(&last)
         || is_service
         || labels.iter().skip(2).any(|label| CLUSTER.contains(label))

@@ -322,10 +322,11 @@ impl Composition<'_> {
     fn is_edited(&self) -> bool {
         let before = |field| text(&self.xr.status, &[field]);
         let hash = before("specHash").zip(self.xr.spec_hash.as_deref());
-        let was_stopped =
-            before("power").is_some_and(|power| ["Stopping", "Stopped"].contains(&power));
         let is_stopped = matches!(self.power, Some(PowerState::Stopping | PowerState::Stopped));
-        hash.is_some_and(|(before, now)| before != now) || was_stopped != is_stopped
+        // An earlier revision of the status has no power.
+        let is_switched = before("power")
+            .is_some_and(|power| ["Stopping", "Stopped"].contains(&power) != is_stopped);
+        hash.is_some_and(|(before, now)| before != now) || is_switched
     }
 
     /// Kinds with as many missing objects as unseen slots. Crossplane set out to create these
