@@ -4,7 +4,7 @@
 //! A local preview has no API server, so the function repeats the checks of the schemas. It adds
 //! checks that schemas cannot express.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -19,7 +19,6 @@ mod host;
 pub mod kubernetes;
 pub mod location;
 pub mod numbers;
-pub mod patterns;
 mod ssh;
 #[cfg(test)]
 mod tests;
@@ -181,6 +180,45 @@ pub fn count<T>(list: &[T], most: usize) -> Result<(), Refused> {
         return Ok(());
     }
     Err(Refused { found: format!("{} entries", list.len()), allowed: format!("at most {most}") })
+}
+
+/// The longest offer that a message lists by full names.
+const SHORT: usize = 8;
+
+/// The values of an offer and the nearest one, for the message about `found`. Families with the
+/// same sizes share their list: `g4dn, g5 (xlarge, 2xlarge)`.
+pub fn offer(found: &str, values: &[&str]) -> String {
+    if values.len() <= SHORT {
+        return suggestion(found, values);
+    }
+    let nearest = crossplane::similar(found, values.iter().copied(), 1);
+    let hint = nearest.first().map_or_else(String::new, |name| format!(" (nearest: {name})"));
+    format!("{}{hint}", by_family(values))
+}
+
+/// The values, with one list of sizes for all families that have the same sizes.
+fn by_family(values: &[&str]) -> String {
+    let family =
+        |value: &str| value.split_once('.').map_or(value.len(), |(family, _)| family.len());
+    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for value in values {
+        let name = &value[..family(value)];
+        if !seen.insert(name) {
+            continue;
+        }
+        let of = values.iter().filter(|value| &value[..family(value)] == name);
+        let sizes: Vec<&str> = of.filter_map(|value| Some(value.split_once('.')?.1)).collect();
+        match groups.iter_mut().find(|(_, known)| *known == sizes) {
+            Some((families, _)) => families.push(name),
+            None => groups.push((vec![name], sizes)),
+        }
+    }
+    let shown = groups.iter().map(|(families, sizes)| match sizes.as_slice() {
+        [] => families.join(", "),
+        sizes => format!("{} ({})", families.join(", "), sizes.join(", ")),
+    });
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 /// Reads a list with at least one entry. An empty list of allowed values could mean all or none.

@@ -39,6 +39,7 @@ pub mod models;
 pub mod offers;
 #[cfg(feature = "server")]
 mod outcome;
+pub mod patterns;
 pub mod pricing;
 pub mod reason;
 #[cfg(feature = "server")]

@@ -1,20 +1,14 @@
 //! Offers: the values of fields that users can choose, with their size and price. Schemas do not
 //! have them, because they depend on catalogues and Settings.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use crate::catalog::gpu::Machine;
 use crate::catalog::prices::Usd;
-use crate::check::suggestion;
 use crate::pricing::Pricing;
 
 /// MiB in a GiB.
 const MIB_PER_GIB: u32 = 1024;
-
-/// The longest offer that a message lists by full names.
-const SHORT: usize = 8;
 
 /// The offer for a field.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,42 +92,6 @@ impl Offered {
     }
 }
 
-/// The values of an offer and the nearest one, for the message about `found`. Families with the
-/// same sizes share their list: `g4dn, g5 (xlarge, 2xlarge)`.
-pub fn allowed(found: &str, values: &[&str]) -> String {
-    if values.len() <= SHORT {
-        return suggestion(found, values);
-    }
-    let nearest = crossplane::similar(found, values.iter().copied(), 1);
-    let hint = nearest.first().map_or_else(String::new, |name| format!(" (nearest: {name})"));
-    format!("{}{hint}", by_family(values))
-}
-
-/// The values, with one list of sizes for all families that have the same sizes.
-fn by_family(values: &[&str]) -> String {
-    let family =
-        |value: &str| value.split_once('.').map_or(value.len(), |(family, _)| family.len());
-    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for value in values {
-        let name = &value[..family(value)];
-        if !seen.insert(name) {
-            continue;
-        }
-        let of = values.iter().filter(|value| &value[..family(value)] == name);
-        let sizes: Vec<&str> = of.filter_map(|value| Some(value.split_once('.')?.1)).collect();
-        match groups.iter_mut().find(|(_, known)| *known == sizes) {
-            Some((families, _)) => families.push(name),
-            None => groups.push((vec![name], sizes)),
-        }
-    }
-    let shown = groups.iter().map(|(families, sizes)| match sizes.as_slice() {
-        [] => families.join(", "),
-        sizes => format!("{} ({})", families.join(", "), sizes.join(", ")),
-    });
-    shown.collect::<Vec<_>>().join("; ")
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -142,6 +100,7 @@ mod tests {
     use super::*;
     use crate::apis::{APIS, Flavour, sections};
     use crate::catalog::opencv;
+    use crate::check::offer;
     use crate::manifests;
     use crate::settings::Settings;
 
@@ -222,16 +181,16 @@ mod tests {
     #[test]
     fn long_offer_is_listed_by_families() {
         let few = ["g4dn.xlarge", "g5.xlarge"];
-        assert_eq!(allowed("g4dn.xlrage", &few), "g4dn.xlarge, g5.xlarge (nearest: g4dn.xlarge)");
-        assert_eq!(allowed("冷", &few), "g4dn.xlarge, g5.xlarge");
+        assert_eq!(offer("g4dn.xlrage", &few), "g4dn.xlarge, g5.xlarge (nearest: g4dn.xlarge)");
+        assert_eq!(offer("冷", &few), "g4dn.xlarge, g5.xlarge");
         let offers = offers("gpu-workspace", &json!({}), None);
         let machines = values(&offers, "instanceType");
         let machines: Vec<&str> = machines.iter().map(String::as_str).collect();
         assert_eq!(
-            allowed("g4dn.huge", &machines),
+            offer("g4dn.huge", &machines),
             "g4dn, g5, g6, g6e (xlarge, 2xlarge, 4xlarge, 8xlarge, 16xlarge) (nearest: g4dn.xlarge)"
         );
         let mixed = ["a.s", "a.m", "b.s", "c", "d.s", "e.x", "f.x", "g.x", "h.x"];
-        assert_eq!(allowed("冷", &mixed), "a (s, m); b, d (s); c; e, f, g, h (x)");
+        assert_eq!(offer("冷", &mixed), "a (s, m); b, d (s); c; e, f, g, h (x)");
     }
 }

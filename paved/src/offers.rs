@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
-use function_paved_road::check::suggestion;
-use function_paved_road::offers::{self, Offer, Offered};
+use function_paved_road::check::{self, suggestion};
+use function_paved_road::offers::{Offer, Offered};
 use function_paved_road::settings::Settings;
 use paved_render::subject::kind::Target;
 use serde_json::{Value, json};
@@ -185,7 +185,7 @@ pub(crate) fn chosen<'o>(offer: &'o Offer, typed: &'o str) -> Result<&'o str, St
     Err(format!(
         "found {typed:?}; allowed: 1 to {}, or {}",
         values.len(),
-        offers::allowed(typed, &values)
+        check::offer(typed, &values)
     ))
 }
 

@@ -100,7 +100,7 @@ fn value_outside_the_offer_has_one_message_at_its_field() {
              (nearest: g5.xlarge)",
         ),
     ] {
-        let run = paved_with(&["validate", "-", "--settings", &settings], &claim(region, machine));
+        let run = paved_with(&["validate", "-", "--settings", &settings], claim(region, machine));
         let errors: Vec<&str> =
             run.err.lines().filter(|line| line.starts_with("error: spec")).collect();
         assert_eq!(errors, [format!("error: {message}")], "{}", run.err);
@@ -110,6 +110,6 @@ fn value_outside_the_offer_has_one_message_at_its_field() {
 
 #[test]
 fn region_is_free_without_settings() {
-    let run = paved_with(&["validate", "-"], &claim("eu-west-3", "g4dn.xlarge"));
+    let run = paved_with(&["validate", "-"], claim("eu-west-3", "g4dn.xlarge"));
     assert_eq!(run.code, 0, "{}", run.err);
 }

@@ -8,6 +8,7 @@ mod eks;
 mod gke;
 mod inside;
 mod settings;
+mod sizes;
 mod vcluster;
 
 use kube::KubeSchema;

@@ -4,8 +4,7 @@
 //! (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"). GPU memory is the
 //! usable memory that the driver reports. Prices are in [`prices`](super::prices).
 
-use crate::check::{Refused, quoted};
-use crate::offers;
+use crate::check::{self, Refused, quoted};
 
 /// A machine type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,7 +155,7 @@ pub fn offered(name: &str, offer: &[&'static Machine]) -> Result<&'static Machin
         return Ok(machine);
     }
     let names: Vec<&str> = offer.iter().map(|machine| machine.name).collect();
-    Err(Refused { found: found(name), allowed: offers::allowed(name, &names) })
+    Err(Refused { found: found(name), allowed: check::offer(name, &names) })
 }
 
 /// An unknown name, with the reason if its machines have another architecture.

@@ -9,9 +9,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::limits::{ERROR, NOT_READY, WAITED};
+use super::health::State;
+use super::resource_status::{ResourceStatus, seconds};
 use super::scrub::cut;
-use super::status::{ComposedResource, ResourceStatus, seconds};
+
+/// The limit of an error, of a missing object, and of all kinds without a longer limit.
+pub(super) const ERROR: Duration = Duration::from_mins(15);
+
+/// The beginning of the message of a resource that its provider worked on until its limit.
+pub(super) const NOT_READY: &str = "not ready within ";
+
+/// The beginning of the message of a resource that waited until its limit.
+pub(super) const WAITED: &str = "has waited for more than ";
 
 /// A change of the reason in the first minutes of a stretch is not recorded.
 const YOUNG: Duration = Duration::from_mins(2);
@@ -143,6 +152,19 @@ impl Clock {
     pub fn changed(&self) -> Option<Timestamp> {
         self.changed.or_else(|| self.begun())
     }
+}
+
+/// A resource's entry in the status, and internal data.
+pub(super) struct ComposedResource {
+    pub status: ResourceStatus,
+    pub state: State,
+    pub counted: bool,
+    /// The times that its limits are measured from.
+    pub clock: Clock,
+    /// Whether the engine delays it for an object that it does not name.
+    pub is_delayed: bool,
+    /// Whether it has reached a limit.
+    pub timed_out: bool,
 }
 
 impl ComposedResource {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::Composition;
+use super::clock::ComposedResource;
 use super::health::State;
 use super::references::References;
-use super::status::ComposedResource;
 use crate::diagnosis::{Cause, Code, Effect, find};
 use crate::reason::Reason;
 

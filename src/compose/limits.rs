@@ -10,18 +10,14 @@ use crossplane::api_version;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::clock::between;
+use super::clock::{ComposedResource, ERROR, NOT_READY, WAITED, between};
 use super::health::State;
 use super::references::References;
 use super::scrub::cut;
-use super::status::ComposedResource;
 use super::{Composition, PowerState};
 use crate::diagnosis::{Cause, Code, find};
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
-
-/// The limit of an error, of a missing object, and of all kinds without a longer limit.
-pub(super) const ERROR: Duration = Duration::from_mins(15);
 
 /// The limit of the creation and of the start of a machine.
 pub(super) const MACHINE: Duration = Duration::from_mins(30);
@@ -52,12 +48,6 @@ pub(super) const LIMITS: &[(&str, &str, Duration)] = &[
     ("ec2", "Instance", MACHINE),
     ("ec2", "InstanceState", MACHINE),
 ];
-
-/// The beginning of the message of a resource that its provider worked on until its limit.
-pub(super) const NOT_READY: &str = "not ready within ";
-
-/// The beginning of the message of a resource that waited until its limit.
-pub(super) const WAITED: &str = "has waited for more than ";
 
 /// The longest time that the creation of a resource of this kind may take.
 pub(super) fn limit_of_kind(object: &Object) -> Duration {

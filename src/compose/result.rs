@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::clock::ComposedResource;
 use super::health::State;
-use super::status::{self, ComposedResource, Phase};
+use super::resource_status::seconds;
+use super::status::{self, Phase};
 use super::{
     Addition, COMMON_ADDITIONS, Composition, Expiring, LifecycleStatus, Outdated, OverBudget,
     Stalled, observed, revision, scrub,
@@ -176,7 +178,7 @@ impl Composition<'_> {
                     || status.contains_key(key)
             });
         let before = self.xr.status.get(field).filter(|_| same).cloned();
-        status.insert(field.to_owned(), before.unwrap_or_else(|| status::seconds(self.now).into()));
+        status.insert(field.to_owned(), before.unwrap_or_else(|| seconds(self.now).into()));
     }
 
     /// Rejects a composition that would delete existing resources by accident.

@@ -8,11 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::clock::ComposedResource;
 use super::clock::between;
+use super::clock::{NOT_READY, WAITED};
 use super::health::State;
-use super::limits::{NOT_READY, WAITED};
 use super::scrub;
-use super::status::ComposedResource;
 use crate::reason::Reason;
 use crate::value::Object;
 

@@ -7,8 +7,6 @@ use std::sync::LazyLock;
 
 use regex_lite::{Captures, Regex};
 
-use super::reading::patterns;
-
 /// Addresses and ARNs, and the text of the retries of AWS's SDK around an error.
 static ADDRESSES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns(&[
@@ -146,6 +144,10 @@ fn is_name(before: &str, content: &str) -> bool {
     let is_path = ["projects/", "resource/"].iter().any(|path| content.starts_with(path));
     let is_field = before.ends_with([':', '=', '{', '[', ',']);
     !is_field && !is_path && !CODES.contains(&word) && !content.contains(char::is_whitespace)
+}
+
+pub(super) fn patterns(texts: &[&str]) -> Vec<Regex> {
+    texts.iter().filter_map(|text| Regex::new(text).ok()).collect()
 }
 
 #[cfg(test)]

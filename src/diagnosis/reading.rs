@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::names::without_names;
+use super::names::{patterns, without_names};
 
 /// A message, taken apart.
 pub(super) struct Reading<'m> {
@@ -88,10 +88,6 @@ static HOSTS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"\bssh: connect to host ([0-9A-Za-z._-]+)",
     ])
 });
-
-pub(super) fn patterns(texts: &[&str]) -> Vec<Regex> {
-    texts.iter().filter_map(|text| Regex::new(text).ok()).collect()
-}
 
 impl<'m> Reading<'m> {
     /// Takes a message apart.

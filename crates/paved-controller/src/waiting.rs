@@ -27,9 +27,6 @@ use crate::lease::NAME;
 use crate::metrics::Metrics;
 use crate::store::Store;
 
-/// The label of all composed resources.
-const COMPOSITE: &str = "crossplane.io/composite";
-
 /// The condition that the leader changes.
 const CONDITION: &str = "DeletionFollowed";
 
@@ -116,9 +113,7 @@ impl Waiting {
         loop {
             match self.api(kind, None).await {
                 Ok(Some(api)) => {
-                    let config =
-                        Config { label_selector: Some(COMPOSITE.to_owned()), ..Config::default() };
-                    let begin = move || api.watcher(config.clone());
+                    let begin = move || api.watcher(Config::default());
                     let mut events = while_allowed(anew(begin(), begin));
                     let mut listed = BTreeSet::new();
                     while let Some(event) = events.next().await {

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use function_paved_road::check::patterns::plain;
+use function_paved_road::patterns::plain;
 use paved_client::cluster::invalid_name;
 
 /// The maximum number of violations in a problem.

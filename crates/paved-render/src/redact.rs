@@ -1,8 +1,8 @@
 //! Removes possible secrets from the message of a violation.
 
 use crossplane::secrets::struck;
-use function_paved_road::check::patterns::plain;
 use function_paved_road::check::{Refused, kubernetes, location};
+use function_paved_road::patterns::plain;
 use k8s_schema::Violation;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Errors in a claim or an XR: the API server's and the function's.
 
 use function_paved_road::apis::Flavour;
-use function_paved_road::check::patterns::is_about_pattern;
 use function_paved_road::lifecycle::REQUESTS;
+use function_paved_road::patterns::is_about_pattern;
 use function_paved_road::reason::Reason;
 use function_proto::v1::{Result as FunctionResult, Severity};
 use jiff::Timestamp;

@@ -1,9 +1,9 @@
 //! Finds errors in Settings of all kinds of documents.
 
 use function_paved_road::apis;
-use function_paved_road::check::patterns::is_about_pattern;
 use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
+use function_paved_road::patterns::is_about_pattern;
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::{Schemas, Violation};
 use paved_render::redact::redacted;

@@ -337,7 +337,8 @@ environment: {eks: {region: europe-west1}}
         SETTINGS.replace("DeveloperBoundary", "arn:aws:iam::123456789012:policy/developers");
     let folder = crate::folder(&[("settings.yaml", &mended)]);
     let run = paved(&["validate", &within(&folder, "settings.yaml")]);
-    let told = "gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
+    let told =
+        "gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: a machine type of g4dn, ";
     assert!(run.err.contains(told), "{}", run.err);
 }
 

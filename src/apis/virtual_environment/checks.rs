@@ -13,7 +13,6 @@ use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironm
 use crate::check::{self, Fields, Refused, kubernetes, location};
 use crate::compose::Composition;
 use crate::error::Error;
-use crate::offers;
 
 /// The name of a chart.
 pub const CHART: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
@@ -77,7 +76,7 @@ impl Parameters {
             (Some(running), _) => Ok(running),
             (None, Some(asked)) if !settings.has(asked) => {
                 let offered: Vec<&str> = settings.types().map(ClusterType::name).collect();
-                Err(Refused::new(asked.name(), offers::allowed(asked.name(), &offered)))
+                Err(Refused::new(asked.name(), check::offer(asked.name(), &offered)))
             }
             (None, Some(asked)) => Ok(asked),
             (None, None) => Ok(settings.type_of(self.size)),

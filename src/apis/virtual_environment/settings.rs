@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterType, Size, aks, gke, vcluster};
+use super::{ClusterType, Size};
 use crate::apis::Tagged;
 use crate::catalog::{aws, gcp};
 use crate::check::{self, Refused, location};
@@ -315,21 +315,6 @@ impl VirtualEnvironmentSettings {
             hourly_usd: prices.of(&price, &place),
             ..Offered::described(cluster_type.name(), description)
         }
-    }
-
-    /// A size with the quota of a virtual cluster, and the nodes of managed clusters.
-    pub(super) fn offered_size(&self, size: Size) -> Offered {
-        let nodes = self.types().filter_map(|cluster_type| {
-            let machine = match cluster_type {
-                ClusterType::Vcluster => return None,
-                ClusterType::Gke => self.machine_types.gke.for_size(size, gke::MACHINES),
-                ClusterType::Eks => self.machine_types.eks.for_size(size, super::eks::MACHINES),
-                ClusterType::Aks => self.machine_types.aks.for_size(size, aks::MACHINES),
-            };
-            Some(format!("; {}: {machine}", cluster_type.name()))
-        });
-        let quota = vcluster::quota(size);
-        Offered::described(size.name(), format!("{quota}{}", nodes.collect::<String>()))
     }
 
     pub(super) fn type_of(&self, size: Size) -> ClusterType {

@@ -14,7 +14,7 @@ use super::super::health::{Health, State};
 use super::super::limits;
 use super::super::look::LOOK;
 use super::super::reported::status_of;
-use super::super::status::seconds;
+use super::super::resource_status::seconds;
 use super::{Composition, PowerState, observed};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;

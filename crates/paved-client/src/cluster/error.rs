@@ -5,8 +5,8 @@ use std::iter::successors;
 
 use crossplane::secrets::struck_from;
 use crossplane::text::harmless;
-use function_paved_road::check::patterns::plain;
 use function_paved_road::error::FieldError;
+use function_paved_road::patterns::plain;
 use kube::client::AuthError;
 use kube::core::Status;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use function_paved_road::apis::{APIS, AnyApi, ConnectionTarget, Info};
-use function_paved_road::check::patterns::describe;
+use function_paved_road::patterns::describe;
 use paved_client::cluster;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

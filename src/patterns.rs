@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::kubernetes::{IMAGE, LABEL, LABEL_VALUE, QUANTITY};
-use super::location::{CHART_REPOSITORY, GIT_REPOSITORY};
 use crate::catalog::{aws, cloudsql, gcp, prices};
+use crate::check::kubernetes::{IMAGE, LABEL, LABEL_VALUE, QUANTITY};
+use crate::check::location::{CHART_REPOSITORY, GIT_REPOSITORY};
 use crate::lifecycle::Span;
 
 /// The key of a pattern's words in a schema for people.
