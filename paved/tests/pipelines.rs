@@ -34,7 +34,7 @@ fn scripts(job: &Value) -> Vec<String> {
 
 /// The words of each call of `paved`, with unexpanded variables.
 fn calls(script: &str) -> Vec<Vec<String>> {
-    let call = Regex::new(r"(?m)(?:^|\| |&& )(paved .*?)(?: +#.*| \||$)").unwrap();
+    let call = Regex::new(r"(?m)(?:^|\| |&& )(paved .*?)(?: +#.*| +>.*| \||$)").unwrap();
     let words = |line: &str| {
         line.split_whitespace().map(|word| word.trim_matches('"').to_owned()).collect()
     };
