@@ -2,7 +2,6 @@
 
 mod draft;
 mod ssh_keys;
-pub(crate) mod target;
 mod write;
 
 use std::fs::OpenOptions;
@@ -25,9 +24,9 @@ use crate::cli::Init;
 use crate::failure::Failure;
 use crate::prepare::Sources;
 use crate::style::{BOLD, DIM, YELLOW};
+use crate::target::Target;
 use crate::{offers, validate};
 use draft::{Draft, Needed};
-use target::Target;
 
 /// Writes a claim with the given fields, and asks for missing required fields.
 pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure> {

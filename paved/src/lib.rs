@@ -72,6 +72,7 @@ mod ssh_host;
 mod status;
 mod stream;
 mod style;
+mod target;
 mod validate;
 #[cfg(feature = "cluster")]
 mod wait;

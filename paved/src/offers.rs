@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::Console;
 use crate::cli::{Offers, TextOrJson};
 use crate::failure::Failure;
-use crate::init::target;
 use crate::prepare::{Sources, settings};
 use crate::style::{BOLD, Column, DIM, Row, Table};
+use crate::target;
 
 /// Prints the offers of one API or of all.
 pub(crate) fn run(args: &Offers, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -3,9 +3,8 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
-use kube::Api;
 use kube::api::PostParams;
-use paved_client::cluster::Kind;
+use paved_client::cluster::{Api, Kind};
 
 use super::AUDIT;
 use super::clients::Clients;

@@ -7,9 +7,9 @@ use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
 use serde_json::{Map, Value, json};
 
-use super::target::Target;
 use crate::cli::Init;
 use crate::failure::Failure;
+use crate::target::Target;
 use crate::yaml;
 
 /// A draft of a claim.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::draft::Draft;
-use super::target::Target;
 use crate::failure::Failure;
+use crate::target::Target;
 
 const FIELD: &str = "parameters.sshPublicKeys";
 

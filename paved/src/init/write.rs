@@ -7,9 +7,9 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, limits, one_line};
-use super::target::Target;
 use crate::documents::yaml;
 use crate::failure::Failure;
+use crate::target::Target;
 
 /// The maximum width of a comment, from its `#` on.
 const WIDTH: usize = 90;
