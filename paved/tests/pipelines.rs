@@ -63,5 +63,5 @@ fn documented_block_uses_existing_commands() {
             assert!(parsed.is_ok(), "{}", parsed.unwrap_err());
         }
     }
-    assert_eq!(scripts.iter().map(|script| calls(script).len()).sum::<usize>(), 11);
+    assert_eq!(scripts.iter().map(|script| calls(script).len()).sum::<usize>(), 13);
 }
