@@ -96,11 +96,11 @@ mod tests {
             "8888:$(x):80",
             "8888:::1:80",
             "*:8888:localhost:80",
-            "/tmp/x:localhost:80",
+            "/x.sock:localhost:80",
             "-1:localhost:80",
         ] {
-            let told = text.parse::<PortForward>().unwrap_err();
-            assert!(told.contains("for example 8888:localhost:8888"), "{text}: {told}");
+            let error = text.parse::<PortForward>().unwrap_err();
+            assert!(error.contains("for example 8888:localhost:8888"), "{text}: {error}");
         }
     }
 

@@ -189,7 +189,7 @@ async fn confirmed_apply_acts_only_if_nothing_has_changed() {
     let world = World::with(&[running("g4dn.xlarge")]).await;
     let file = world.file(&workspace("g5.2xlarge"));
     let first = plan(&world.paved(&["apply", &file, "--plan", "-o", "json"]).await);
-    // A status is written at any time, and is no change.
+    // A new status does not make a plan stale.
     let mut busy = running("g4dn.xlarge");
     busy["status"]["progress"] = json!("7/7");
     world.put(&busy);
@@ -304,7 +304,7 @@ async fn diff_and_restart_ask_on_a_terminal() {
     let run = world.answered(&["apply", &file, "--diff"], Some("y\n")).await;
     assert_eq!((run.code, world.writes()), (0, 1), "{}", run.told());
     let file = world.file(&workspace("g5.4xlarge"));
-    // Without a terminal there is no question, and no silence.
+    // Without a terminal, the command warns and does not ask.
     let run = world.paved(&["apply", &file]).await;
     assert_eq!((run.code, world.writes()), (0, 1), "{}", run.told());
     assert!(run.out.contains("restart:") && !run.err.contains("[y/N]"), "{}", run.told());

@@ -633,7 +633,7 @@ static TABLE: &[Row] = &[
         "ensure crds are installed first",
         "the server could not find the requested resource",
     ]),
-    // Chains of credentials, of which no row explains the error better.
+    // Chains of credentials, if no earlier row explains the error.
     row(CredentialsInvalid, Fails).texts(&[
         "cannot get credentials",
         "cannot extract credentials",
