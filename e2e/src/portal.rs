@@ -89,6 +89,7 @@ impl Portal {
             ]);
             command.args(["--oidc-issuer", &provider.issuer, "--namespace-template", "{group}"]);
             command.args(["--oidc-scopes", "groups", "--oidc-username-claim", "sub"]);
+            command.args(["--apis", "both"]);
             command.arg("--session-key-file").arg(&key).arg("--kubeconfig").arg(&kubeconfig);
             command.env_remove("KUBECONFIG").stdin(Stdio::null()).stderr(log).kill_on_drop(true);
             replicas

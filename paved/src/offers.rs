@@ -63,7 +63,11 @@ fn settings_for(
         return settings.collect();
     }
     let apis: Vec<&dyn AnyApi> = wanted.iter().map(|(api, _)| *api).collect();
-    from_cluster(&apis, args, console)
+    #[cfg(feature = "cluster")]
+    return from_cluster(&apis, args, console);
+    // A build without a client has no cluster.
+    #[cfg(not(feature = "cluster"))]
+    Ok(vec![None; apis.len()])
 }
 
 /// Only the offers of a field: its path, or the end of its path.
@@ -204,16 +208,6 @@ pub(crate) fn from_files(
         let file = file.map(|file| file.display().to_string()).unwrap_or_default();
         Failure::Usage(format!("the Settings are invalid. Run `paved validate {file}`"))
     })
-}
-
-/// A build without a client has no cluster.
-#[cfg(not(feature = "cluster"))]
-fn from_cluster(
-    apis: &[&'static dyn AnyApi],
-    _: &Offers,
-    _: &mut Console<'_>,
-) -> Result<Vec<Option<Settings>>, Failure> {
-    Ok(vec![None; apis.len()])
 }
 
 /// The Settings of the cluster, if there is one that the caller can read.
