@@ -12,6 +12,7 @@ mod stops;
 
 use std::collections::BTreeSet;
 
+use crossplane::conditions;
 use function_paved_road::lifecycle::{NOTE, Note, STARTED_AT, STOPPED_AT};
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_proto::v1::RunFunctionResponse;
@@ -407,6 +408,30 @@ fn environment_under_an_older_composition_keeps_its_end_and_warns() {
         let (state, reason, _) =
             condition(&environment.call(), "OutdatedComposition").map(owned).expect(&name);
         assert_eq!((state, reason.as_str()), (3, "UpToDate"), "{name}");
+    }
+}
+
+/// The status of an earlier revision has no field for the power.
+#[test]
+fn stopped_environment_under_an_older_composition_keeps_the_times_of_its_resources() {
+    for case in stoppable() {
+        let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+        let name = environment.name();
+        environment.input["schemaRevision"] = json!(2);
+        environment.settle();
+        let first = environment.first();
+        let begun = environment.world.now().to_string();
+        let resource = environment.world.resources_mut().get_mut(first).unwrap();
+        conditions::set(resource, &begun, "Ready", "False", "Creating", "");
+        for hour in 0..3 {
+            let response = environment.call();
+            environment.world.apply(&response).unwrap();
+            assert_eq!(environment.status()["power"], Value::Null, "{name}");
+            let lines = environment.status()["resources"].as_array().unwrap();
+            let line = lines.iter().find(|line| line["slot"] == first).unwrap();
+            assert_eq!(line["since"], begun, "{name}: hour {hour}: {line}");
+            environment.wait(1);
+        }
     }
 }
 
