@@ -250,12 +250,13 @@ async fn perform(
         let left = &steps[applied.len()..];
         let act = async {
             let sent = write(step).await;
+            let verb = if step.live.is_none() { Verb::Create } else { Verb::Change };
             let line = match (&sent, &step.rehearsed) {
                 (Ok(object), _) => {
                     let (word, _) = outcome(step, Some(object));
-                    recorder.accepted(Verb::Apply, object, word).await
+                    recorder.accepted(verb, object, word).await
                 }
-                (Err(failure), Some(object)) => recorder.failed(Verb::Apply, object, failure).await,
+                (Err(failure), Some(object)) => recorder.failed(verb, object, failure).await,
                 (Err(_), None) => String::new(),
             };
             (sent, line)

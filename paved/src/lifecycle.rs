@@ -306,7 +306,7 @@ async fn send_recorded(
     console: &mut Console<'_>,
 ) -> Result<Found, Failure> {
     let verb = match change {
-        Change::Renew { .. } => Verb::Renew,
+        Change::Renew { .. } => Verb::Extend,
         Change::Keep => Verb::Keep,
         Change::Start(_) => Verb::Start,
         Change::Stop(_) => Verb::Stop,

@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-use paved_client::action::{self, Action, Verb};
+use paved_client::action::{self, Action, Program, Verb};
 use paved_client::cluster::Cluster;
 use paved_client::environment::Environment;
 
@@ -17,9 +17,6 @@ use crate::failure::Failure;
 
 /// The variable with the file of the log.
 pub(crate) const LOG: &str = "PAVED_ACTION_LOG";
-
-/// The name of this program in records.
-const PROGRAM: &str = "paved";
 
 /// Records the actions of one command.
 pub(crate) struct Recorder<'c> {
@@ -41,11 +38,11 @@ impl<'c> Recorder<'c> {
         result: &str,
     ) -> String {
         let actor = self.actor().await;
-        let action = Action { actor: &actor, verb, program: PROGRAM, result, at: Timestamp::now() };
-        let environment = Environment::from_object(object);
-        let api_version = object.types.as_ref().map_or("", |types| types.api_version.as_str());
-        action.write_event(&self.cluster.client, &environment, api_version).await;
-        action.line(&environment)
+        let action = Action { actor: &actor, verb, program: Program::Paved, at: Timestamp::now() };
+        let reference = action::reference(object);
+        let _: Result<_, action::Unwritten> =
+            action.write_event(&self.cluster.client, reference).await;
+        action.line(&Environment::from_object(object), result)
     }
 
     /// The line of a failed action. It has no Event, because its object may not exist.
@@ -61,8 +58,8 @@ impl<'c> Recorder<'c> {
             Failure::Stale(_) => "stale",
             _ => "rejected",
         };
-        let action = Action { actor: &actor, verb, program: PROGRAM, result, at: Timestamp::now() };
-        action.line(&Environment::from_object(object))
+        let action = Action { actor: &actor, verb, program: Program::Paved, at: Timestamp::now() };
+        action.line(&Environment::from_object(object), result)
     }
 
     async fn actor(&mut self) -> String {

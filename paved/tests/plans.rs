@@ -220,7 +220,10 @@ async fn confirmed_apply_acts_only_if_nothing_has_changed() {
     let now = world.find(&workspace("")).unwrap();
     assert_eq!(now["spec"]["parameters"]["instanceType"], "g5.2xlarge");
     assert!(
-        world.events().iter().any(|one| one == "Applied \"ada\" ada: apply (configured)"),
+        world
+            .events()
+            .iter()
+            .any(|one| one == "Changed \"ada\" ada changed this environment with the command line"),
         "{:?}",
         world.events()
     );
@@ -401,7 +404,7 @@ async fn each_action_has_one_line_in_the_log() {
         .collect();
     assert_eq!(
         json!(told),
-        json!([["ada", "apply", "configured", "paved"], ["ada", "stop", "requested", "paved"]])
+        json!([["ada", "change", "configured", "paved"], ["ada", "stop", "requested", "paved"]])
     );
     assert_eq!(lines[0]["object"]["name"], "ada");
     let in_job = run(&["start", "ada"], &[("CI", "true")]).await;

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::core::v1::Event;
-use kube::Client;
-use kube::api::PostParams;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
+use kube::api::{DynamicObject, PostParams};
+use kube::{Client, ResourceExt};
+use serde_json::json;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::cluster::{Api, Cluster};
@@ -23,127 +25,183 @@ const UNKNOWN: &str = "unknown";
 /// The longest note of an Event that the API server accepts, in bytes.
 const LONGEST_MESSAGE: usize = 1024;
 
-/// An action.
+/// An action on an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// A creation or a change.
-    Apply,
-    /// A deletion.
+    /// Creates it.
+    Create,
+    /// Changes its document.
+    Change,
+    /// Deletes it.
     Delete,
-    /// The removal of the time to live.
+    /// Extends its time to live.
+    Extend,
+    /// Removes its time to live.
     Keep,
-    /// An upload of a website.
-    Publish,
-    /// A renewal.
-    Renew,
-    /// A start.
-    Start,
-    /// A stop.
+    /// Stops it.
     Stop,
+    /// Starts it.
+    Start,
 }
 
 impl Verb {
-    /// The verb in logs.
+    /// Its name in logs.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Apply => "apply",
+            Self::Create => "create",
+            Self::Change => "change",
             Self::Delete => "delete",
+            Self::Extend => "extend",
             Self::Keep => "keep",
-            Self::Publish => "publish",
-            Self::Renew => "renew",
-            Self::Start => "start",
             Self::Stop => "stop",
+            Self::Start => "start",
         }
     }
 
-    /// The reason of the Event.
-    pub fn reason(self) -> &'static str {
+    /// Its past, for the message of an Event.
+    fn past(self) -> &'static str {
         match self {
-            Self::Apply => "Applied",
-            Self::Delete => "DeletionRequested",
-            Self::Keep => "Kept",
-            Self::Publish => "Published",
-            Self::Renew => "Renewed",
-            Self::Start => "StartRequested",
-            Self::Stop => "StopRequested",
+            Self::Create => "created",
+            Self::Change => "changed",
+            Self::Delete => "deleted",
+            Self::Extend => "extended",
+            Self::Keep => "kept",
+            Self::Stop => "stopped",
+            Self::Start => "started",
+        }
+    }
+
+    /// The reason of an Event.
+    fn reason(self) -> String {
+        let past = self.past();
+        let first = past.chars().take(1).flat_map(char::to_uppercase);
+        first.chain(past.chars().skip(1)).collect()
+    }
+}
+
+/// A program through which users act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// The command line.
+    Paved,
+    /// The portal.
+    Portal,
+}
+
+impl Program {
+    /// Its name in logs and as the reporter of Events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paved => "paved",
+            Self::Portal => "paved-portal",
+        }
+    }
+
+    /// The end of an Event's message.
+    fn place(self) -> &'static str {
+        match self {
+            Self::Paved => "with the command line",
+            Self::Portal => "in the portal",
         }
     }
 }
 
-/// An action of a user, and its result.
+/// An action of a user.
 #[derive(Clone, Copy, Debug)]
 pub struct Action<'a> {
     /// The user, as the API server knows them.
     pub actor: &'a str,
     /// The action.
     pub verb: Verb,
-    /// The program that sent the request: `paved` or `paved-portal`.
-    pub program: &'a str,
-    /// `created`, `configured`, `requested`, `rejected` or another word.
-    pub result: &'a str,
+    /// The program that sent the request.
+    pub program: Program,
     /// The time.
     pub at: Timestamp,
 }
 
 impl Action<'_> {
-    /// One JSON object on one line: time, actor, verb, object and result.
-    pub fn line(&self, environment: &Environment) -> String {
+    /// One JSON object on one line: time, actor, verb, object and result. The result is `created`,
+    /// `configured`, `requested`, `rejected` or another word.
+    pub fn line(&self, environment: &Environment, result: &str) -> String {
         let Environment { kind, group, namespace, name, .. } = environment;
         json!({
             "time": self.at.to_string(),
-            "program": self.program,
+            "program": self.program.name(),
             "actor": self.actor,
             "verb": self.verb.name(),
             "object": {"kind": kind, "group": group, "namespace": namespace, "name": name},
-            "result": self.result,
+            "result": result,
         })
         .to_string()
     }
 
-    /// The Event beside the environment. Its name is unique by the time.
-    fn event(&self, environment: &Environment, api_version: &str) -> Value {
-        let Environment { kind, namespace, name, uid, .. } = environment;
-        let Self { actor, verb, program, result, at } = self;
-        let second = Timestamp::from_second(at.as_second()).unwrap_or(*at).to_string();
-        let mut message = format!("{actor}: {} ({result})", verb.name());
+    /// The Event beside the environment.
+    fn event(&self, environment: ObjectReference) -> Event {
+        let Self { actor, verb, program, at } = *self;
+        let mut message = format!("{actor} {} this environment {}", verb.past(), program.place());
         message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
-        json!({
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "name": format!("{name}.{:x}", at.as_nanosecond()),
-                "namespace": namespace,
+        Event {
+            metadata: ObjectMeta {
+                // Object names with a dot and a suffix, as other reporters name their Events.
+                generate_name: environment.name.as_ref().map(|name| format!("{name}.")),
+                namespace: environment.namespace.clone(),
+                ..ObjectMeta::default()
             },
-            "involvedObject": {"apiVersion": api_version, "kind": kind, "namespace": namespace,
-                "name": name, "uid": uid},
-            "reason": verb.reason(),
-            "message": message,
-            "type": "Normal",
-            "source": {"component": program},
-            "reportingComponent": program,
-            "reportingInstance": program,
-            "action": verb.reason(),
-            "firstTimestamp": second,
-            "lastTimestamp": second,
-            "count": 1,
-        })
+            involved_object: environment,
+            type_: Some("Normal".to_owned()),
+            reason: Some(verb.reason()),
+            message: Some(message),
+            action: Some(verb.name().to_owned()),
+            reporting_component: Some(program.name().to_owned()),
+            reporting_instance: Some(program.name().to_owned()),
+            source: Some(EventSource { component: Some(program.name().to_owned()), host: None }),
+            event_time: Some(MicroTime(at)),
+            first_timestamp: Some(Time(at)),
+            last_timestamp: Some(Time(at)),
+            count: Some(1),
+            ..Event::default()
+        }
     }
 
-    /// Writes the Event. Returns whether the API server accepted it. An action never fails because
-    /// its user may not write Events.
+    /// Writes the Event.
+    ///
+    /// # Errors
+    /// The API server rejects it or does not answer in time. An action never fails because its user
+    /// may not write Events.
     pub async fn write_event(
         &self,
         client: &Client,
-        environment: &Environment,
-        api_version: &str,
-    ) -> bool {
-        let event: Option<Event> =
-            serde_json::from_value(self.event(environment, api_version)).ok();
-        let Some(event) = event else { return false };
-        let events: Api<Event> = Api::namespaced(client.clone(), &environment.namespace);
-        let params = PostParams::default();
-        let written = timeout(TIME_LIMIT, events.create(&params, &event)).await;
-        matches!(written, Ok(Ok(_)))
+        environment: ObjectReference,
+    ) -> Result<(), Unwritten> {
+        let namespace = environment.namespace.as_deref().unwrap_or_default();
+        let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+        let (params, event) = (PostParams::default(), self.event(environment));
+        timeout(TIME_LIMIT, events.create(&params, &event)).await??;
+        Ok(())
+    }
+}
+
+/// An Event that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwritten {
+    /// The API server rejected it.
+    #[error(transparent)]
+    Rejected(#[from] kube::Error),
+    /// The API server did not answer in time.
+    #[error("the API server did not answer in time")]
+    TimedOut(#[from] Elapsed),
+}
+
+/// The reference to an environment in an Event.
+pub fn reference(object: &DynamicObject) -> ObjectReference {
+    let types = object.types.as_ref();
+    ObjectReference {
+        api_version: types.map(|types| types.api_version.clone()),
+        kind: types.map(|types| types.kind.clone()),
+        namespace: object.namespace(),
+        name: object.metadata.name.clone(),
+        uid: object.metadata.uid.clone(),
+        ..ObjectReference::default()
     }
 }
 
@@ -163,17 +221,19 @@ pub async fn username(cluster: &Cluster) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::samples::{environment, ready};
 
     fn action(actor: &str) -> Action<'_> {
         let at = Timestamp::from_second(1_767_225_600).unwrap_or_default();
-        Action { actor, verb: Verb::Stop, program: "paved", result: "requested", at }
+        Action { actor, verb: Verb::Stop, program: Program::Paved, at }
     }
 
     #[test]
     fn line_has_actor_object_verb_and_result() {
-        let line = action("ada@acme.io\n").line(&environment(&ready()));
+        let line = action("ada@acme.io\n").line(&environment(&ready()), "requested");
         assert_eq!(line.lines().count(), 1, "{line}");
         let read: Value = serde_json::from_str(&line).unwrap_or_default();
         assert_eq!(
@@ -187,10 +247,13 @@ mod tests {
 
     #[test]
     fn event_is_about_the_environment_and_fits() {
-        let event = action(&"é".repeat(2000)).event(&environment(&ready()), "a/v1");
-        let read: Event = serde_json::from_value(event).unwrap_or_default();
-        assert_eq!(read.involved_object.name.as_deref(), Some("ada"));
-        assert_eq!(read.reason.as_deref(), Some("StopRequested"));
-        assert!(read.message.is_some_and(|message| message.len() <= LONGEST_MESSAGE));
+        let object = serde_json::from_value(ready()).unwrap_or_else(|error| panic!("{error}"));
+        let event = action("ada").event(reference(&object));
+        assert_eq!(event.involved_object.name.as_deref(), Some("ada"));
+        assert_eq!(event.reason.as_deref(), Some("Stopped"));
+        let message = "ada stopped this environment with the command line";
+        assert_eq!(event.message.as_deref(), Some(message));
+        let long = action(&"é".repeat(2000)).event(reference(&object));
+        assert!(long.message.is_some_and(|message| message.len() <= LONGEST_MESSAGE));
     }
 }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kube::api::{DynamicObject, Patch, PatchParams};
+use paved_client::action::Verb;
 use paved_client::cluster::{Kind, is_denied};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::environments::{EnvironmentDetail, EnvironmentPath, Environments};
 use super::write::{self, WriteParams, WriteRequest, Writer};
-use crate::action::{Action, Verb};
+use crate::action::Action;
 use crate::answer::Answer;
 use crate::bodies::Body;
 use crate::extract::{Path, Query, location};

@@ -6,13 +6,14 @@ use axum::http::StatusCode;
 use function_paved_road::lifecycle::Span;
 use jiff::Timestamp;
 use kube::Client;
+use paved_client::action::Verb;
 use paved_client::cluster::Found;
 use paved_client::lifecycle::{Change, Expiry, Refusal, Subject, clock_ahead};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::environments::{EnvironmentPath, Environments};
-use crate::action::{Action, Verb};
+use crate::action::Action;
 use crate::answer::Answer;
 use crate::bodies::Body;
 use crate::extract::Path;

@@ -3,6 +3,7 @@
 use crossplane::json::merge_patch;
 use crossplane::spec::WRITTEN;
 use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, PropagationPolicy};
+use paved_client::action::Verb;
 use paved_client::cluster::Kind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -10,7 +11,7 @@ use utoipa::IntoParams;
 
 use super::check::{Write, check};
 use super::environments::Environments;
-use crate::action::{Action, Verb};
+use crate::action::Action;
 use crate::extract::name;
 use crate::identity::{Naming, Person};
 use crate::kinds::{SECRET, connection_keys};
