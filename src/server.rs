@@ -22,11 +22,12 @@
 mod codec;
 mod decode;
 mod service;
+mod tls;
 
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,9 +37,10 @@ use function_sdk_rust::proto::v1::function_runner_service_server::SERVICE_NAME;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, Semaphore};
+use tokio_rustls::TlsAcceptor;
 use tonic::Status;
+use tonic::transport::Server as GrpcServer;
 use tonic::transport::server::{Router, TcpIncoming};
-use tonic::transport::{Certificate, Identity, Server as GrpcServer, ServerTlsConfig};
 use tower::layer::util::Stack;
 
 use crate::apis::{self, AnyApi};
@@ -114,6 +116,14 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// The certificates or the key could not be used.
+    #[error("could not use the certificates in {directory}: {source}")]
+    Certificates {
+        /// The directory.
+        directory: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// The server could not listen on the address.
     #[error("could not listen on {address}: {source}")]
     Listen {
@@ -125,7 +135,7 @@ pub enum Error {
     /// The server could not wait for signals.
     #[error("could not wait for signals: {0}")]
     Signal(#[source] io::Error),
-    /// TLS could not be set up, or serving failed.
+    /// Serving failed.
     #[error("could not serve: {}", causes(.0))]
     Transport(#[from] tonic::transport::Error),
     /// Reflection could not be set up.
@@ -137,6 +147,8 @@ pub enum Error {
 pub struct Server {
     router: Router<Stack<CountCalls, tower::layer::util::Identity>>,
     listener: TcpListener,
+    /// None for a server without TLS.
+    tls: Option<TlsAcceptor>,
     address: SocketAddr,
     metrics: Option<(TcpListener, Arc<Metrics>)>,
 }
@@ -150,7 +162,11 @@ impl Server {
         flags: &Flags,
     ) -> Result<Self, Error> {
         let sdk = &flags.sdk;
-        let tls = if sdk.insecure { None } else { Some(tls(sdk.tls_certs_dir.as_deref())?) };
+        let tls = match (sdk.insecure, &sdk.tls_certs_dir) {
+            (true, _) => None,
+            (false, None) => return Err(Error::NoCertificates),
+            (false, Some(directory)) => Some(tls::acceptor(directory)?),
+        };
         let metrics = Arc::new(Metrics::new(kinds));
         let permits =
             flags.max_concurrent_requests.unwrap_or_else(cpus).get().min(Semaphore::MAX_PERMITS);
@@ -160,7 +176,7 @@ impl Server {
             sdk.max_recv_message_size.unwrap_or(MAX_MESSAGE),
             metrics.clone(),
         );
-        let router = router(service, &metrics, tls).await?;
+        let router = router(service, &metrics).await?;
 
         let listener = listen("--address", &sdk.address).await?;
         let address = local_address(&listener)?;
@@ -169,7 +185,7 @@ impl Server {
             "" => None,
             found => listen_for_metrics(found).await?.map(|listener| (listener, metrics)),
         };
-        Ok(Self { router, listener, address, metrics })
+        Ok(Self { router, listener, tls, address, metrics })
     }
 
     /// The server's address. It has the actual port if the operating system chose the port.
@@ -192,9 +208,17 @@ impl Server {
             tracing::info!("shutting down");
             stopped.notify_one();
         };
-        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let router = self.router;
+        let serve = async {
+            let Some(tls) = self.tls else {
+                let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+                return router.serve_with_incoming_shutdown(incoming, stop).await;
+            };
+            let incoming = tls::connections(self.listener, tls);
+            router.serve_with_incoming_shutdown(incoming, stop).await
+        };
         let served = tokio::select! {
-            served = self.router.serve_with_incoming_shutdown(incoming, stop) => served.map_err(Error::from),
+            served = serve => served.map_err(Error::from),
             () = async { stopped.notified().await; tokio::time::sleep(DRAIN_PATIENCE).await } => {
                 tracing::warn!(seconds = DRAIN_PATIENCE.as_secs(), "stopping although some calls \
                     have not ended");
@@ -256,7 +280,6 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
 async fn router<F: Function>(
     service: FunctionService<F>,
     metrics: &Metrics,
-    tls: Option<ServerTlsConfig>,
 ) -> Result<Router<Stack<CountCalls, tower::layer::util::Identity>>, Error> {
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -267,31 +290,15 @@ async fn router<F: Function>(
     for name in ["", SERVICE_NAME] {
         reporter.set_service_status(name, tonic_health::ServingStatus::Serving).await;
     }
-    let mut server = GrpcServer::builder()
+    Ok(GrpcServer::builder()
         .max_concurrent_streams(MAX_STREAMS)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(MAX_STREAMS * STREAM_WINDOW)
-        .layer(metrics.count_calls());
-    if let Some(tls) = tls {
-        server = server.tls_config(tls)?;
-    }
-    Ok(server
+        .layer(metrics.count_calls())
         .add_service(service)
         .add_service(health)
         .add_service(reflection().build_v1()?)
         .add_service(reflection().build_v1alpha()?))
-}
-
-fn tls(directory: Option<&Path>) -> Result<ServerTlsConfig, Error> {
-    let directory = directory.ok_or(Error::NoCertificates)?;
-    let read = |name| {
-        let path = directory.join(name);
-        std::fs::read(&path).map_err(|source| Error::ReadCertificate { path, source })
-    };
-    Ok(ServerTlsConfig::new()
-        .identity(Identity::from_pem(read("tls.crt")?, read("tls.key")?))
-        .client_ca_root(Certificate::from_pem(read("ca.crt")?))
-        .client_auth_optional(false))
 }
 
 async fn listen(flag: &'static str, found: &str) -> Result<TcpListener, Error> {

@@ -40,6 +40,11 @@ impl Authority {
         Identity::from_pem(certificate, key)
     }
 
+    /// The key of another certificate.
+    pub fn other_key(&self) -> String {
+        self.sign(ExtendedKeyUsagePurpose::ServerAuth).1
+    }
+
     fn sign(&self, usage: ExtendedKeyUsagePurpose) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([SERVER.to_owned()]).unwrap();

@@ -56,6 +56,30 @@ async fn client_without_a_certificate_of_the_authority_is_rejected() {
 }
 
 #[tokio::test]
+async fn unusable_certificates_are_named_by_their_file() {
+    let authority = Authority::new();
+    for (file, text, expected) in [
+        ("ca.crt", "", "ca.crt: it has no certificate"),
+        ("tls.crt", "a text", "tls.crt: it has no certificate"),
+        ("tls.key", "a text", "tls.key: no items found"),
+        ("tls.key", &authority.other_key(), "the certificates in"),
+    ] {
+        let directory = authority.server_directory();
+        std::fs::write(directory.path().join(file), text).unwrap();
+        let folder = directory.path().to_str().unwrap();
+        let flags = Flags::parse_from(["function", "--tls-certs-dir", folder]);
+        let error = Server::bind(echo, vec![], &flags).await.err().unwrap().to_string();
+        assert!(error.contains(expected), "{file}: {error}");
+    }
+    let directory = authority.server_directory();
+    std::fs::remove_file(directory.path().join("tls.key")).unwrap();
+    let folder = directory.path().to_str().unwrap();
+    let flags = Flags::parse_from(["function", "--tls-certs-dir", folder]);
+    let error = Server::bind(echo, vec![], &flags).await.err().unwrap().to_string();
+    assert!(error.contains("tls.key: No such file"), "{error}");
+}
+
+#[tokio::test]
 async fn server_without_certificates_does_not_start() {
     let flags = Flags::parse_from(["function"]);
     assert!(
@@ -177,6 +201,34 @@ async fn calls_in_flight_finish_after_sigterm() {
         "the function's own answer"
     );
     assert_eq!(function.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn thousands_of_half_open_handshakes_use_little_memory_and_calls_are_answered() {
+    let authority = Authority::new();
+    let directory = authority.server_directory();
+    let function = Process::with_tls(directory.path());
+    let address = function.address().await;
+    let client = || Some(authority.trusting().identity(authority.client()));
+    let early = connect_to(&address, client()).await.unwrap();
+    // A record of 16 KiB without its last byte.
+    let mut record = vec![0; 5 + 16 * 1024 - 1];
+    record[..9].copy_from_slice(&[22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]);
+    let mut halves = Vec::new();
+    for _ in 0..6000 {
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        // A closed connection rejects the record.
+        let _ = stream.write_all(&record).await;
+        halves.push(stream);
+    }
+    let late = connect_to(&address, client()).await.unwrap();
+    for channel in [early, late] {
+        let mut client = FunctionRunnerServiceClient::new(channel);
+        let answer = client.run_function(of_sdk(&request())).await;
+        assert_eq!(answer.unwrap_err().code(), Code::InvalidArgument, "the function's own");
+    }
+    let peak = function.peak_memory() / 1024;
+    assert!(peak < 100, "{peak} MiB");
 }
 
 #[tokio::test]

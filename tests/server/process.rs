@@ -1,6 +1,7 @@
 //! The function as a separate process.
 
 use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -19,11 +20,20 @@ impl Process {
         Self::logging("info", flags)
     }
 
-    /// The same with a log level.
+    /// Starts the function on free ports, with the certificates of a directory.
+    pub fn with_tls(directory: &Path) -> Self {
+        Self::started("info", &["--tls-certs-dir", directory.to_str().unwrap()])
+    }
+
+    /// Starts it without TLS, with a log level.
     pub fn logging(level: &str, flags: &[&str]) -> Self {
+        Self::started(level, &[&["--insecure"], flags].concat())
+    }
+
+    fn started(level: &str, flags: &[&str]) -> Self {
         let log = NamedTempFile::new().unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_function"))
-            .args(["--insecure", "--address=127.0.0.1:0", "--metrics-address=127.0.0.1:0"])
+            .args(["--address=127.0.0.1:0", "--metrics-address=127.0.0.1:0"])
             .args(flags)
             .env("RUST_LOG", level)
             .stderr(File::create(log.path()).unwrap())

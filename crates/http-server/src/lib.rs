@@ -41,25 +41,50 @@ pub async fn serve(listener: TcpListener, router: Router) {
 }
 
 async fn serve_within(listener: TcpListener, router: Router, limits: Limits) {
-    let mut connections = JoinSet::new();
-    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let mut connections = Newest::new(limits.connections);
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let stream = accept(&listener).await;
+        connections.spawn(answer(stream, router.clone(), limits));
+    }
+}
+
+/// The next connection. A connection that cannot be accepted is skipped.
+pub async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
             Err(error) => {
                 tracing::debug!(%error, "a connection could not be accepted");
                 sleep(PAUSE).await;
-                continue;
             }
-        };
-        while connections.try_join_next().is_some() {}
-        open.retain(|one| !one.is_finished());
-        if open.len() >= limits.connections
-            && let Some(oldest) = open.pop_front()
+        }
+    }
+}
+
+/// The newest tasks. At the limit, a new task aborts the oldest one. They end when this is dropped.
+#[derive(Debug)]
+pub struct Newest {
+    limit: usize,
+    tasks: JoinSet<()>,
+    open: VecDeque<AbortHandle>,
+}
+
+impl Newest {
+    /// At most `limit` tasks.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, tasks: JoinSet::new(), open: VecDeque::new() }
+    }
+
+    /// Starts a task.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        while self.tasks.try_join_next().is_some() {}
+        self.open.retain(|one| !one.is_finished());
+        if self.open.len() >= self.limit
+            && let Some(oldest) = self.open.pop_front()
         {
             oldest.abort();
         }
-        open.push_back(connections.spawn(answer(stream, router.clone(), limits)));
+        self.open.push_back(self.tasks.spawn(task));
     }
 }
 
