@@ -38,40 +38,36 @@ export function TextWidget(props: Widget) {
   const change = (text: string) => onChange(text === '' ? undefined : number ? Number(text) : text);
   const known = schema['x-options'] ?? [];
   const placeholder = typeof schema.default === 'object' ? undefined : schema.default?.toString();
+  const shared = {
+    id,
+    label,
+    ...words(props),
+    required,
+    disabled,
+    readOnly: readonly,
+    placeholder,
+    onBlur: () => onBlur(id, value),
+  };
   if (known.length > 0)
     return (
       <ChoiceInput
-        id={id}
-        label={label}
-        {...words(props)}
-        required={required}
-        disabled={disabled}
-        readOnly={readonly}
-        placeholder={placeholder}
+        {...shared}
         value={(value as string | undefined) ?? ''}
         options={known}
         onChange={change}
-        onBlur={() => onBlur(id, value)}
       />
     );
   return (
     <TextInput
-      id={id}
-      label={label}
-      {...words(props)}
-      required={required}
-      disabled={disabled}
-      readOnly={readonly}
+      {...shared}
       type={number ? 'number' : 'text'}
       min={schema.minimum}
       max={schema.maximum}
       step={schema.type === 'integer' ? 1 : 'any'}
-      placeholder={placeholder}
       value={(value as string | number | undefined) ?? ''}
       spellCheck={false}
       autoComplete="off"
       onChange={(event) => change(event.currentTarget.value)}
-      onBlur={() => onBlur(id, value)}
     />
   );
 }
