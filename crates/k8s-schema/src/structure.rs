@@ -259,9 +259,19 @@ fn text_instead(value: &Value, schema: &Value) -> String {
         }
         // A quantity. The bare number would be an amount of bytes.
         Some(pattern) if pattern.contains("[KMGTPE]i") => {
-            format!(" with a unit, for example \"{value}Gi\"")
+            format!(" with a unit, for example {}", quantity_instead(value))
         }
         _ => format!(", in quotes: \"{value}\""),
+    }
+}
+
+/// Examples of quantities of memory in the place of a number. A large number is probably an amount
+/// of bytes, and not of gibibytes.
+fn quantity_instead(number: &Value) -> String {
+    match number.as_f64() {
+        Some(amount) if amount <= 64.0 => format!("\"{number}Gi\""),
+        Some(amount) if amount <= 65_536.0 => format!("\"{number}Mi\""),
+        _ => "\"512Mi\" or \"16Gi\"".to_owned(),
     }
 }
 

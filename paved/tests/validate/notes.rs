@@ -193,6 +193,8 @@ fn memory_without_a_unit_is_rejected_in_words() {
     let range = "an amount of memory from 4Mi to less than 8Ei, for example";
     for (memory, words) in [
         ("16", "found 16; allowed: a string with a unit, for example \"16Gi\"".to_owned()),
+        ("2048", "found 2048; allowed: a string with a unit, for example \"2048Mi\"".to_owned()),
+        ("1e9", "allowed: a string with a unit, for example \"512Mi\" or \"16Gi\"".to_owned()),
         ("\"16\"", format!("found \"16\", 16 bytes; allowed: {range} 16Gi")),
         ("\"512\"", format!("found \"512\", 512 bytes; allowed: {range} 512Mi")),
         ("64Ki", format!("found \"64Ki\", 65536 bytes; allowed: {range} 512Mi or 16Gi")),
