@@ -88,7 +88,9 @@ pub fn check_settings(body: Object) -> Vec<Error> {
         Err(error) => return vec![error],
     };
     let mut wrong = settings.common.check_names();
-    wrong.extend(settings.common.check_minimum().err().iter().flat_map(Error::fields).cloned());
+    for checked in [settings.common.check_revision(), settings.common.check_minimum()] {
+        wrong.extend(checked.err().iter().flat_map(Error::fields).cloned());
+    }
     for api in APIS.iter().filter(|api| settings.has(api.info().settings)) {
         let Ok(Tagged { kinds, own }) = api.tagged(&settings) else { continue };
         let chosen = settings.common.chosen_tags();

@@ -84,16 +84,16 @@ impl Common {
     /// # Errors
     /// This release has no such revision.
     pub fn check_minimum(&self) -> Result<(), Error> {
-        let Some(minimum) = self.minimum_schema_revision else { return Ok(()) };
-        if (1..=SCHEMA_REVISION).contains(&minimum) {
-            return Ok(());
-        }
-        let allowed = format!(
-            "1 to {SCHEMA_REVISION}, the newest schema revision of this release. Correct it, or \
-             install a later release"
-        );
-        let refused = Refused { found: minimum.to_string(), allowed };
-        Err(Error::settings("minimumSchemaRevision", refused))
+        is_known("minimumSchemaRevision", self.minimum_schema_revision)
+    }
+
+    /// Checks the schema revision. The function takes a later one for its own newest, so that a
+    /// rolled back function goes on.
+    ///
+    /// # Errors
+    /// This release has no such revision.
+    pub fn check_revision(&self) -> Result<(), Error> {
+        is_known("schemaRevision", self.schema_revision)
     }
 
     /// Repeats the checks of the schema: Crossplane does not validate Settings.
@@ -133,6 +133,18 @@ impl Common {
         fields.check("settings.controller.deletionsPerHour", checked);
         fields.verdict(Error::InvalidSettings)
     }
+}
+
+/// Checks that this release has a schema revision.
+fn is_known(field: &str, revision: Option<u32>) -> Result<(), Error> {
+    let Some(unknown) = revision.filter(|one| !(1..=SCHEMA_REVISION).contains(one)) else {
+        return Ok(());
+    };
+    let allowed = format!(
+        "1 to {SCHEMA_REVISION}, the newest schema revision of this release. Correct it, or install \
+         a later release"
+    );
+    Err(Error::settings(field, Refused { found: unknown.to_string(), allowed }))
 }
 
 impl Common {

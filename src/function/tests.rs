@@ -272,6 +272,17 @@ fn unknown_minimum_of_the_schema_revision_is_one_error() {
     }
 }
 
+/// The environment goes on after the function was rolled back.
+#[test]
+fn later_schema_revision_is_an_error_of_the_settings_alone() {
+    let input = json!({"schemaRevision": 99});
+    assert_eq!(fatals(&answer(with_input(&input))), [""; 0]);
+    let Value::Object(body) = input else { panic!() };
+    let errors = apis::check_settings(body);
+    let expected = "settings.schemaRevision: found 99; allowed: 1 to 3";
+    assert!(errors.len() == 1 && errors[0].to_string().starts_with(expected), "{errors:?}");
+}
+
 #[test]
 fn lifecycle_of_a_claim_under_an_older_revision_is_a_warning_for_each_field() {
     let mut request = with_input(&json!({"schemaRevision": 2}));
