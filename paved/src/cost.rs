@@ -143,6 +143,8 @@ pub(crate) async fn run(args: &Cost, console: &mut Console<'_>) -> Result<(), Fa
         total.hourly, total.monthly
     )?;
     tell(&total, &groups[1].2, settings.is_some(), console)?;
+    let everywhere = if args.all_namespaces { " -A" } else { "" };
+    style::next(&format!("paved list{everywhere} --sort time-left"), console)?;
     Ok(())
 }
 
@@ -170,7 +172,6 @@ fn tell(
     if is_unknown {
         writeln!(console.err, "note: you may not read the Settings, so budgets are not known")?;
     }
-    style::next("paved list --sort time-left", console)?;
     Ok(())
 }
 

@@ -20,6 +20,8 @@ use paved_render::subject::pipeline_step::Step;
 use serde_json::Value;
 
 use crate::Console;
+#[cfg(feature = "cluster")]
+use crate::cli::Access;
 use crate::cli::Init;
 use crate::failure::Failure;
 use crate::prepare::Sources;
@@ -40,13 +42,10 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
     }
     ssh_keys::add(&mut draft, &target, &args.ssh_key)?;
     let sources = Sources { settings: args.settings.clone(), ..Sources::default() };
-    let settings = match &args.settings {
-        Some(_) => offers::from_files(target.api, target.flavour, &sources, console)?,
-        None => Settings::default(),
-    };
-    let offers = target.api.offers(&settings, None);
     let missing = draft.missing();
     if !missing.is_empty() {
+        let settings = settings(args, &target, &sources, console)?;
+        let offers = target.api.offers(&settings, None);
         complete(&mut draft, &missing, &offers, console)?;
         choose(&mut draft, &offers, console)?;
     }
@@ -76,6 +75,30 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
         }
     }
     Ok(())
+}
+
+/// The Settings with the offer: those of the file, or else those of the cluster. Only a person who is
+/// asked needs them.
+fn settings(
+    args: &Init,
+    target: &Target,
+    sources: &Sources,
+    console: &mut Console<'_>,
+) -> Result<Settings, Failure> {
+    if args.settings.is_some() {
+        return offers::from_files(target.api, target.flavour, sources, console);
+    }
+    if console.answer.is_none() {
+        return Ok(Settings::default());
+    }
+    #[cfg(feature = "cluster")]
+    let found = offers::from_cluster(&[target.api], &Access::default(), console)?.pop().flatten();
+    #[cfg(not(feature = "cluster"))]
+    let found = None;
+    if found.is_none() {
+        writeln!(console.err, "note: {}", offers::WITHOUT_SETTINGS)?;
+    }
+    Ok(found.unwrap_or_default())
 }
 
 /// The estimated price without the platform team's Settings. `None` if a part has no list price.
@@ -147,6 +170,10 @@ fn choose(draft: &mut Draft, offers: &[Offer], console: &mut Console<'_>) -> Res
             console.err.flush()?;
             let Some(answer) = console.answer.as_mut() else { return Ok(()) };
             let line = answer()?;
+            // The end of the input, for example Ctrl-D.
+            if line.is_empty() {
+                return Err(Failure::Usage("stopped: no file is written".to_owned()));
+            }
             let typed = line.trim();
             if typed.is_empty() {
                 break;

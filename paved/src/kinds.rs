@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<
         }
     }
     if let Some(kind) = kinds.all().first() {
-        let name = kind.name();
+        let name = kind.paved_api().map_or(kind.name(), |api| api.info().name);
         style::next(&format!("paved init {name} NAME -f NAME.yaml"), console)?;
     }
     if compositions.is_none() {

@@ -40,7 +40,7 @@ pub(crate) async fn extend(args: &Extend, console: &mut Console<'_>) -> Result<(
         send_recorded(&cluster, &subject, change, console).await?;
         writeln!(console.out, "{title} expires at {expires_at}, in {left}")?;
         tell_start(&subject, console)?;
-        show::next(&subject.environment, console)?;
+        show::next(&subject.environment, show::View::Folded, console)?;
     } else {
         writeln!(
             console.out,
@@ -62,7 +62,7 @@ pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), F
             send_recorded(&cluster, &subject, change, console).await?;
             writeln!(console.out, "{title} has no time to live any more")?;
             tell_start(&subject, console)?;
-            show::next(&subject.environment, console)?;
+            show::next(&subject.environment, show::View::Folded, console)?;
             if let Some(applier) = subject.applier() {
                 writeln!(
                     console.err,

@@ -17,6 +17,10 @@ use crate::prepare::{Sources, settings};
 use crate::style::{BOLD, Column, DIM, Row, Table};
 use crate::target;
 
+/// The note of an offer without the Settings of a platform.
+pub(crate) const WITHOUT_SETTINGS: &str = "this is the offer without Settings. Pass the platform \
+                                           team's Settings with --settings";
+
 /// Prints the offers of one API or of all.
 pub(crate) fn run(args: &Offers, console: &mut Console<'_>) -> Result<(), Failure> {
     let wanted = match &args.kind {
@@ -25,9 +29,7 @@ pub(crate) fn run(args: &Offers, console: &mut Console<'_>) -> Result<(), Failur
     };
     let settings = settings_for(&wanted, args, console)?;
     if settings.iter().any(Option::is_none) {
-        let note = "this is the offer without Settings. Pass the platform team's Settings with \
-                    --settings or --composition";
-        writeln!(console.err, "note: {note}")?;
+        writeln!(console.err, "note: {WITHOUT_SETTINGS} or --composition")?;
     }
     let offers = |(api, _): &Wanted, settings: Option<Settings>| {
         (*api, api.offers(&settings.unwrap_or_default(), args.region.as_deref()))
@@ -64,7 +66,7 @@ fn settings_for(
     }
     let apis: Vec<&dyn AnyApi> = wanted.iter().map(|(api, _)| *api).collect();
     #[cfg(feature = "cluster")]
-    return from_cluster(&apis, args, console);
+    return from_cluster(&apis, &args.access, console);
     // A build without a client has no cluster.
     #[cfg(not(feature = "cluster"))]
     Ok(vec![None; apis.len()])
@@ -212,13 +214,13 @@ pub(crate) fn from_files(
 
 /// The Settings of the cluster, if there is one that the caller can read.
 #[cfg(feature = "cluster")]
-fn from_cluster(
+pub(crate) fn from_cluster(
     apis: &[&'static dyn AnyApi],
-    args: &Offers,
+    access: &crate::cli::Access,
     console: &mut Console<'_>,
 ) -> Result<Vec<Option<Settings>>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let asked = Box::pin(crate::apply::composition::settings_of(apis, &args.access));
+    let asked = Box::pin(crate::apply::composition::settings_of(apis, access));
     let found = runtime.block_on(crate::signals::unless_asked(asked, ""));
     // The process need not wait for pending DNS lookups and credential plugins.
     runtime.shutdown_background();
@@ -226,7 +228,7 @@ fn from_cluster(
         Ok(settings) => Ok(settings),
         Err(failure @ Failure::Interrupted(_)) => Err(failure),
         // With a flag for a cluster, the user wants the Settings of this cluster.
-        Err(failure) if args.access.is_named() => Err(failure),
+        Err(failure) if access.is_named() => Err(failure),
         Err(failure) => {
             writeln!(console.err, "note: {failure}")?;
             Ok(vec![None; apis.len()])

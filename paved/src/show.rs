@@ -201,14 +201,18 @@ fn print(lines: Vec<(&str, String)>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints the next command for an environment in this state.
-pub(crate) fn next(seen: &Environment, console: &mut Console<'_>) -> io::Result<()> {
+/// Prints the next command for an environment in this state, after it was shown in a view.
+pub(crate) fn next(seen: &Environment, view: View, console: &mut Console<'_>) -> io::Result<()> {
     let (name, namespace) = (&seen.name, &seen.namespace);
     let api = apis::for_environment_kind(&seen.kind).map(AnyApi::info);
     let can_connect = api.is_some_and(|info| !info.connection_targets.is_empty());
     let verb = match seen.power {
         _ if seen.deleted.is_some() => format!("paved wait {name} -n {namespace} --for=deleted"),
         Some(PowerState::Stopped) => format!("paved start {name} -n {namespace}"),
+        _ if seen.mark() == Mark::Bad && view == View::Wide => format!(
+            "paved status {name} -n {namespace} -o yaml >{name}.yaml && ${{EDITOR:-vi}} {name}.yaml \
+             && paved apply {name}.yaml"
+        ),
         _ if seen.mark() == Mark::Bad => format!("paved status {name} -n {namespace} -o wide"),
         _ if !seen.is_ready() => format!("paved wait {name} -n {namespace}"),
         _ if can_connect => format!("paved connect {name} -n {namespace}"),

@@ -57,7 +57,7 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
             let seen = Environment::from_object(&found.object);
             let view = View::new(wide, console);
             show::tree(&seen, Timestamp::now(), view, &mut console.out)?;
-            show::next(&seen, console)?;
+            show::next(&seen, view, console)?;
         }
         Some(Listing::Name) => {
             let namespace = found.object.metadata.namespace.as_ref();

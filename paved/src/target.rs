@@ -18,7 +18,7 @@ pub(super) struct Target {
 impl Target {
     /// The target of the flags. A kind that only one of the two APIs has selects this API.
     pub(super) fn find(args: &Init) -> Result<Self, Failure> {
-        let wanted = args.kind.to_lowercase();
+        let wanted = args.kind.to_lowercase().replace(' ', "-");
         let is = |names: &Names| is_called(names, &wanted);
         let (api, own) = named(&args.kind)?;
         let flavour = args.flavour.unwrap_or(own);
@@ -59,9 +59,10 @@ impl Target {
     }
 }
 
-/// The API with a kind, and the API style that has the kind. The name of an API means claims.
+/// The API with a kind, and the API style that has the kind. The name of an API means claims, also
+/// with spaces as in a heading: `GPU workspace`.
 pub(crate) fn named(kind: &str) -> Result<(&'static dyn AnyApi, Flavour), Failure> {
-    let wanted = kind.to_lowercase();
+    let wanted = kind.to_lowercase().replace(' ', "-");
     let is = |names: &Names| is_called(names, &wanted);
     let claimed = APIS.iter().find(|api| api.info().name == wanted || is(&api.info().claim));
     let composed = APIS.iter().find(|api| is(&api.info().namespaced));
@@ -79,12 +80,12 @@ fn is_called(names: &Names, wanted: &str) -> bool {
     own.iter().chain(names.short).any(|name| name.to_lowercase() == wanted)
 }
 
-/// The kinds for users, in both APIs.
+/// The names of the APIs, then their kinds for users in both API styles.
 fn known() -> Vec<&'static str> {
-    let infos = APIS.iter().map(|api| api.info());
-    let mut known: Vec<&str> =
-        infos.flat_map(|info| [info.claim.kind, info.namespaced.kind]).collect();
-    known.sort_unstable();
-    known.dedup();
-    known
+    let infos = || APIS.iter().map(|api| api.info());
+    let mut kinds: Vec<&str> =
+        infos().flat_map(|info| [info.claim.kind, info.namespaced.kind]).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    infos().map(|info| info.name).chain(kinds).collect()
 }

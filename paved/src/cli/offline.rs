@@ -144,7 +144,8 @@ pub(crate) struct Init {
     #[arg(long, value_name = "PATH=VALUE", value_parser = path_and_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// Settings or EnvironmentConfig with the offers and limits [default: none].
+    /// Settings or EnvironmentConfig with the offers and limits [default: those of the current
+    /// context for the questions on a terminal, otherwise none].
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
 

@@ -16,6 +16,7 @@ use crate::cli::{Connect, Printed};
 use crate::failure::Failure;
 use crate::port_forward::PortForward;
 use crate::ssh_host::url_of_editor;
+use crate::style::command;
 
 /// The user on the machine. cloud-init creates it with the SSH keys of the claim.
 pub(crate) const USER: &str = "developer";
@@ -61,12 +62,12 @@ pub(super) async fn connect(
     }
     let title = target.environment.title();
     if let Some(words) = words {
-        writeln!(console.err, "{title}: {}", quoted(&words))?;
+        writeln!(console.err, "{title}: {}", command(&quoted(&words)))?;
         writeln!(console.err, "forwarding; press Ctrl-C to stop")?;
         return Err(become_it(&words, machine.hint(), console));
     }
     let remote = remote(args, target.left());
-    writeln!(console.err, "{title}: {}", quoted(&machine.command(None, terminal)))?;
+    writeln!(console.err, "{title}: {}", command(&quoted(&machine.command(None, terminal))))?;
     if let (None, Some(script), false) = (machine.address(), &remote, args.command.is_empty()) {
         if !terminal {
             let mark = ssm_exit_code::mark();

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::target::Target;
 
 /// The maximum width of a comment, from its `#` on.
-const WIDTH: usize = 90;
+const WIDTH: usize = 76;
 
 /// The whole document.
 pub(super) fn document(target: &Target, draft: &Draft) -> Result<String, Failure> {
@@ -33,7 +33,7 @@ pub(super) fn document(target: &Target, draft: &Draft) -> Result<String, Failure
     Ok(text)
 }
 
-/// The field for the Secret with a claim's connection details, as a comment.
+/// The field for the Secret with a claim's connection details, which `paved connect` needs.
 fn connection(name: &Value, keys: &str) -> String {
     let mut text = String::new();
     comment(
@@ -41,7 +41,7 @@ fn connection(name: &Value, keys: &str) -> String {
         &format!("A Secret in the claim's namespace for the connection details: {keys}."),
     );
     let name = name.as_str().unwrap_or_default();
-    _ = write!(text, "#writeConnectionSecretToRef:\n#  name: {name}-connection\n");
+    _ = write!(text, "writeConnectionSecretToRef:\n  name: {name}-connection\n");
     text
 }
 

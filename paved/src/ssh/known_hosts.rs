@@ -12,6 +12,7 @@ use crate::cli::SshKnownHosts;
 use crate::connect::{find_workspace, instance_id};
 use crate::failure::Failure;
 use crate::ssh_host::{self as host, Host};
+use crate::style::command;
 
 /// The keys that an administrator of this machine has accepted for all users.
 const GLOBAL: &str = "/etc/ssh/ssh_known_hosts";
@@ -35,13 +36,15 @@ pub(super) async fn run(args: &SshKnownHosts, console: &mut Console<'_>) -> Resu
     let whole = host::whole(&name, &namespace);
     if keys.is_empty() {
         let named = if host.has_domain { &args.name } else { &whole };
+        let ask = command(&format!(
+            "ssh -o KnownHostsCommand=none -o UserKnownHostsFile=~/.ssh/known_hosts -o \
+             StrictHostKeyChecking=ask -o HostKeyAlias={id} {named}"
+        ));
         return Err(Failure::Provisioning {
             what: title,
             message: format!(
                 "has no known host key: ~/.ssh/known_hosts has none for its instance {id}. Look at \
-                 the key once, and accept it: ssh -o KnownHostsCommand=none -o \
-                 UserKnownHostsFile=~/.ssh/known_hosts -o StrictHostKeyChecking=ask -o \
-                 HostKeyAlias={id} {named}"
+                 the key once, and accept it: {ask}"
             ),
         });
     }

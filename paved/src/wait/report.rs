@@ -94,7 +94,7 @@ impl Report {
             if console.terminal.is_some() {
                 writeln!(console.out, "{line}")?;
                 if *goal != Goal::Deleted {
-                    show::next(one, console)?;
+                    show::next(one, show::View::Folded, console)?;
                 }
                 continue;
             }

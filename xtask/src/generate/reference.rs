@@ -157,7 +157,11 @@ fn name(flag: &clap::Arg) -> String {
     };
     let takes_value = flag.is_positional() || flag.get_action().takes_values();
     let names: Vec<String> = short.into_iter().chain(long).collect();
-    let words = [names.join(", "), if takes_value { value() } else { String::new() }];
+    let value = if takes_value { value() } else { String::new() };
+    if flag.is_require_equals_set() {
+        return format!("`{}[={value}]`", names.join(", "));
+    }
+    let words = [names.join(", "), value];
     let words: Vec<&str> =
         words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
     format!("`{}`", words.join(" "))
