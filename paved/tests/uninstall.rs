@@ -431,6 +431,10 @@ async fn providers_with_objects_or_dependents_stay() {
         titles.filter_map(|one| one.strip_prefix("Provider ").map(str::to_owned)).collect()
     };
     assert_eq!(providers(), [helm.clone(), kubernetes]);
+    let deletions = world.cluster.requests().into_iter().filter(|one| one.method == "DELETE");
+    let deletions: Vec<String> = deletions.map(|one| one.path).collect();
+    let place = |name: &str| deletions.iter().position(|path| path.ends_with(name)).unwrap();
+    assert!(place(&ec2) < place(&family), "Crossplane would install the family again");
     // The runtime configs stay with their providers.
     assert!(world.titles().contains(&"DeploymentRuntimeConfig provider-helm".to_owned()));
 

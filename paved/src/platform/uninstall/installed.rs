@@ -15,14 +15,11 @@ use serde_json::Value;
 use super::few;
 use super::kinds::{
     ACTIVATION, COMPOSITIONS, CONFIGURATION_REVISIONS, CONFIGURATIONS, DEFINITIONS, DEPLOYMENTS,
-    FUNCTIONS, Object, POLICIES, POLICY_BINDINGS, PROVIDERS, ROLE_BINDINGS, ROLES, RUNTIME_CONFIGS,
-    SETTINGS, api,
+    FUNCTIONS, Object, PACKAGE_LABEL, POLICIES, POLICY_BINDINGS, PROVIDER_REVISIONS, PROVIDERS,
+    ROLE_BINDINGS, ROLES, RUNTIME_CONFIGS, SETTINGS, api,
 };
 use super::providers::{self, Unused};
 use crate::failure::Failure;
-
-/// The label of a package's revisions with the name of the package.
-const PACKAGE_LABEL: &str = "pkg.crossplane.io/package";
 
 /// Objects that are removed together.
 pub(super) struct Step {
@@ -38,7 +35,7 @@ pub(super) struct Step {
 pub(super) struct Installed {
     /// The XRDs, for the check that no environment exists.
     pub(super) definitions: Vec<DynamicObject>,
-    steps: [Step; 5],
+    steps: [Step; 6],
     /// Compositions of others that use our function.
     users: Vec<String>,
     /// Runtime configs that a Provider still needs.
@@ -69,10 +66,11 @@ impl Installed {
             let definitions = definitions.iter().map(|one| DEFINITIONS.object(one));
             compositions.chain(definitions).collect::<Vec<_>>()
         };
+        let revisions = CONFIGURATION_REVISIONS.of_packages(cluster, &configurations).await?;
         let apis = Step {
             title: "APIs",
             objects: [configurations, objects(&own, &own_too)].concat(),
-            dependents: objects(&packed, &packed_too),
+            dependents: [revisions, objects(&packed, &packed_too)].concat(),
             ends_kinds: true,
         };
         let users: Vec<String> = others.iter().map(|one| COMPOSITIONS.object(one).name).collect();
@@ -83,7 +81,9 @@ impl Installed {
         } else {
             Unused::default()
         };
-        let staying = staying_configs(cluster, &providers.objects).await?;
+        let removed = [providers.objects.clone(), providers.families.clone()].concat();
+        let staying = staying_configs(cluster, &removed).await?;
+        let revisions = PROVIDER_REVISIONS.of_packages(cluster, &providers.objects).await?;
         let (rights, needed_configs) = rights(cluster, &groups, &staying, is_shared).await?;
         let applier = definitions.iter().find_map(|one| git::applier(&one.metadata));
         let (mut functions, mut settings) = (Vec::new(), Vec::new());
@@ -97,7 +97,8 @@ impl Installed {
             steps: [
                 apis,
                 step("Function", functions),
-                step("Providers", providers.objects),
+                Step { dependents: revisions, ..step("Providers", providers.objects) },
+                step("Families of providers", providers.families),
                 step("Runtime configs, roles and policies", rights),
                 step("Settings", settings),
             ],

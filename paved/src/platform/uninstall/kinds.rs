@@ -27,6 +27,8 @@ pub(super) const CONFIGURATION_REVISIONS: Known =
     Known(PACKAGES, "v1", "ConfigurationRevision", "configurationrevisions");
 pub(super) const FUNCTIONS: Known = Known(PACKAGES, "v1", "Function", "functions");
 pub(super) const PROVIDERS: Known = Known(PACKAGES, "v1", "Provider", "providers");
+pub(super) const PROVIDER_REVISIONS: Known =
+    Known(PACKAGES, "v1", "ProviderRevision", "providerrevisions");
 pub(super) const LOCKS: Known = Known(PACKAGES, "v1beta1", "Lock", "locks");
 pub(super) const RUNTIME_CONFIGS: Known =
     Known(PACKAGES, "v1beta1", "DeploymentRuntimeConfig", "deploymentruntimeconfigs");
@@ -38,6 +40,9 @@ pub(super) const ROLES: Known = Known(RBAC, "v1", "ClusterRole", "clusterroles")
 pub(super) const ROLE_BINDINGS: Known =
     Known(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings");
 pub(super) const DEPLOYMENTS: Known = Known("apps", "v1", "Deployment", "deployments");
+
+/// The label of a package's revisions with the name of the package.
+pub(super) const PACKAGE_LABEL: &str = "pkg.crossplane.io/package";
 
 impl Known {
     pub(super) fn resource(&self) -> ApiResource {
@@ -69,6 +74,22 @@ impl Known {
     ) -> Result<Vec<Object>, Failure> {
         let found = self.list(cluster).await?.into_iter().map(|one| self.object(&one));
         Ok(found.filter(|object| is_wanted(&object.name)).collect())
+    }
+
+    /// The revisions of these packages, by their label. Crossplane installs the dependencies of a
+    /// package until its last revision is gone.
+    pub(super) async fn of_packages(
+        &self,
+        cluster: &Cluster,
+        packages: &[Object],
+    ) -> Result<Vec<Object>, Failure> {
+        let is_of = |revision: &DynamicObject| {
+            let labels = revision.metadata.labels.as_ref();
+            let package = labels.and_then(|labels| labels.get(PACKAGE_LABEL));
+            package.is_some_and(|name| packages.iter().any(|one| one.name == *name))
+        };
+        let all = self.list(cluster).await?;
+        Ok(all.iter().filter(|one| is_of(one)).map(|one| self.object(one)).collect())
     }
 
     /// The address of an object of this kind.

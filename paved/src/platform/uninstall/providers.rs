@@ -25,8 +25,10 @@ struct Locked {
 /// Providers for the removal.
 #[derive(Default)]
 pub(super) struct Unused {
-    /// The unused Providers.
+    /// The unused Providers, except families.
     pub(super) objects: Vec<Object>,
+    /// The unused families. Crossplane would install them again for the others.
+    pub(super) families: Vec<Object>,
     /// The names of the others, each with the kind of an object.
     pub(super) used: BTreeMap<String, String>,
 }
@@ -58,8 +60,14 @@ pub(super) async fn unused(
         let before = candidates.len();
         candidates.retain(|one| source(one).is_none_or(|source| !needed.contains(&source)));
         if candidates.len() == before {
-            let objects = candidates.iter().map(|one| PROVIDERS.object(one)).collect();
-            return Ok(Unused { objects, used });
+            let is_family = |one: &&DynamicObject| {
+                repository(one).is_some_and(|name| name.starts_with("provider-family-"))
+            };
+            let (families, others): (Vec<_>, Vec<_>) = candidates.iter().partition(is_family);
+            let objects = |all: Vec<&DynamicObject>| {
+                all.into_iter().map(|one| PROVIDERS.object(one)).collect()
+            };
+            return Ok(Unused { objects: objects(others), families: objects(families), used });
         }
     }
 }
