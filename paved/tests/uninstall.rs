@@ -1,5 +1,5 @@
 //! `paved platform uninstall` on fake clusters.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
 
@@ -108,34 +108,34 @@ impl World {
     /// The objects that the chart keeps.
     fn install(&self) {
         for api in APIS {
-            self.put(manifests::xrd(*api, Flavour::Claims, GROUP));
-            self.put(manifests::installed_composition(*api, Flavour::Claims, GROUP, FUNCTION));
+            self.put(&manifests::xrd(*api, Flavour::Claims, GROUP));
+            self.put(&manifests::installed_composition(*api, Flavour::Claims, GROUP, FUNCTION));
         }
         let package = "registry.example.org/paved-road/function-paved-road:v0.2.0";
-        self.named("pkg.crossplane.io/v1", "Function", FUNCTION, json!({"package": package}));
+        self.named("pkg.crossplane.io/v1", "Function", FUNCTION, &json!({"package": package}));
         for config in ["function-paved-road", "provider-kubernetes", "provider-helm"] {
-            self.named("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", config, json!({}));
+            self.named("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", config, &json!({}));
         }
         for policy in policy::policies(&[(Flavour::Claims, GROUP)], policy::CROSSPLANE) {
-            self.put(policy);
+            self.put(&policy);
         }
         let activation = format!("gpudevworkspaces.{GROUP}");
         let version = "apiextensions.crossplane.io/v1alpha1";
-        self.named(version, "ManagedResourceActivationPolicy", &activation, json!({}));
+        self.named(version, "ManagedResourceActivationPolicy", &activation, &json!({}));
         let roles = installation::ROLES.map(str::to_owned).into_iter();
         for role in roles.chain(installation::roles(GROUP)) {
-            self.named("rbac.authorization.k8s.io/v1", "ClusterRole", &role, json!({}));
+            self.named("rbac.authorization.k8s.io/v1", "ClusterRole", &role, &json!({}));
         }
         let binding = "paved-road-provider-helm";
-        self.named("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", binding, json!({}));
-        self.put(manifests::environment_config(serde_json::Map::new()));
+        self.named("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", binding, &json!({}));
+        self.put(&manifests::environment_config(serde_json::Map::new()));
         let spec = |name: &str| {
             json!({"package": format!("xpkg.crossplane.io/crossplane-contrib/{name}:v1.2.1"),
                 "runtimeConfigRef": {"name": name}})
         };
         for name in ["provider-kubernetes", "provider-helm"] {
             let installed = format!("crossplane-contrib-{name}");
-            self.named("pkg.crossplane.io/v1", "Provider", &installed, spec(name));
+            self.named("pkg.crossplane.io/v1", "Provider", &installed, &spec(name));
         }
     }
 
@@ -145,30 +145,30 @@ impl World {
         for names in ["names", "claimNames"] {
             other["spec"][names]["categories"] = json!(["other"]);
         }
-        self.put(other);
-        self.named("pkg.crossplane.io/v1", "Function", "function-auto-ready", json!({}));
-        self.named("pkg.crossplane.io/v1", "Configuration", "network", json!({}));
+        self.put(&other);
+        self.named("pkg.crossplane.io/v1", "Function", "function-auto-ready", &json!({}));
+        self.named("pkg.crossplane.io/v1", "Configuration", "network", &json!({}));
         self.named(
             "rbac.authorization.k8s.io/v1",
             "ClusterRole",
             "paved-road-of-others",
-            json!({}),
+            &json!({}),
         );
         let settings = "apiextensions.crossplane.io/v1beta1";
-        self.named(settings, "EnvironmentConfig", "network", json!({}));
+        self.named(settings, "EnvironmentConfig", "network", &json!({}));
         let runtime = "pkg.crossplane.io/v1beta1";
-        self.named(runtime, "DeploymentRuntimeConfig", "default", json!({}));
+        self.named(runtime, "DeploymentRuntimeConfig", "default", &json!({}));
     }
 
-    fn put(&self, object: Value) {
+    fn put(&self, object: &Value) {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-        let kind = self.cluster.kinds.for_object(&object).unwrap();
+        let kind = self.cluster.kinds.for_object(object).unwrap();
         let key = kind.key(text("namespace"), text("name"));
         self.cluster.store.put(&key, Timestamp::now(), |_| Some(object.clone())).unwrap();
     }
 
-    fn named(&self, api_version: &str, kind: &str, name: &str, spec: Value) {
-        self.put(json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name},
+    fn named(&self, api_version: &str, kind: &str, name: &str, spec: &Value) {
+        self.put(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name},
             "spec": spec}));
     }
 
@@ -292,7 +292,7 @@ async fn uninstall_refuses_while_an_environment_exists() {
     ] {
         let world = World::new().await;
         for object in objects {
-            world.put(object.clone());
+            world.put(object);
         }
         let before = world.titles();
         let run = world.uninstall(&["--yes", "--providers"], None).await;
@@ -353,8 +353,8 @@ async fn apis_of_configurations_end_with_them() {
     let metadata = json!({"name": "gpu-1", "labels": {"pkg.crossplane.io/package": "gpu"},
         "ownerReferences": owner("Configuration", "gpu")});
     let version = "pkg.crossplane.io/v1";
-    world.named(version, "Configuration", "gpu", json!({"package": "mirror.example.org/x:v1"}));
-    world.put(json!({"apiVersion": version, "kind": "ConfigurationRevision",
+    world.named(version, "Configuration", "gpu", &json!({"package": "mirror.example.org/x:v1"}));
+    world.put(&json!({"apiVersion": version, "kind": "ConfigurationRevision",
         "metadata": metadata}));
     for api in APIS {
         let mut xrd = manifests::xrd(*api, Flavour::Claims, GROUP);
@@ -363,11 +363,11 @@ async fn apis_of_configurations_end_with_them() {
         for object in [&mut xrd, &mut composition] {
             object["metadata"]["ownerReferences"] = owner("ConfigurationRevision", "gpu-1");
         }
-        world.put(xrd);
-        world.put(composition);
+        world.put(&xrd);
+        world.put(&composition);
     }
     let package = "r.example.org/a/configuration-stock-pool-claims@sha256:12";
-    world.named(version, "Configuration", "pool", json!({"package": package}));
+    world.named(version, "Configuration", "pool", &json!({"package": package}));
     let run = world.uninstall(&["--yes"], None).await;
     assert_eq!(run.code, 0, "{}", run.told());
     let deleted = world.deleted();
@@ -382,7 +382,7 @@ async fn function_of_other_compositions_stays_with_its_roles_and_settings() {
         manifests::installed_composition(APIS[0], Flavour::Claims, "other.example.org", FUNCTION);
     other["metadata"]["name"] = json!("ours");
     other["spec"]["compositeTypeRef"]["kind"] = json!("XNetwork");
-    world.put(other);
+    world.put(&other);
     let run = world.uninstall(&["--yes"], None).await;
     assert_eq!(run.code, 0, "{}", run.told());
     assert!(run.err.contains("other Compositions use"), "{}", run.err);
@@ -408,12 +408,12 @@ async fn providers_with_objects_or_dependents_stay() {
     };
     let [helm, kubernetes, family, ec2] = ["helm", "kubernetes", "family-aws", "aws-ec2"]
         .map(|name| format!("crossplane-contrib-provider-{name}"));
-    world.put(definition("providerconfigs.helm.crossplane.io", &helm));
-    world.named("helm.crossplane.io/v1beta1", "ProviderConfig", "default", json!({}));
+    world.put(&definition("providerconfigs.helm.crossplane.io", &helm));
+    world.named("helm.crossplane.io/v1beta1", "ProviderConfig", "default", &json!({}));
     let package = |name: &str| format!("xpkg.crossplane.io/crossplane-contrib/{name}");
     for (name, of) in [(&family, "provider-family-aws"), (&ec2, "provider-aws-ec2")] {
         let spec = json!({"package": format!("{}:v2.6.0", package(of))});
-        world.named("pkg.crossplane.io/v1", "Provider", name, spec);
+        world.named("pkg.crossplane.io/v1", "Provider", name, &spec);
     }
     let locked = |source: &str, needed: &str| json!({"source": source, "dependencies": [{"package": needed}]});
     let mut lock = json!({"apiVersion": "pkg.crossplane.io/v1beta1", "kind": "Lock",
@@ -422,7 +422,7 @@ async fn providers_with_objects_or_dependents_stay() {
         locked("x.example.org/network", &package("provider-kubernetes")),
         locked("r.example.org/a/configuration-gpu-workspace-claims", &package("provider-aws-ec2")),
     ]});
-    world.put(lock.clone());
+    world.put(&lock);
     let run = world.uninstall(&["--yes", "--providers"], None).await;
     assert_eq!(run.code, 0, "{}", run.told());
     assert!(run.err.contains(&format!("{helm} (ProviderConfig)")), "{}", run.err);
@@ -439,7 +439,7 @@ async fn providers_with_objects_or_dependents_stay() {
     assert!(world.titles().contains(&"DeploymentRuntimeConfig provider-helm".to_owned()));
 
     lock["packages"] = json!([]);
-    world.put(lock);
+    world.put(&lock);
     let run = world.uninstall(&["--yes", "--providers"], None).await;
     assert_eq!(run.code, 0, "{}", run.told());
     assert_eq!(providers(), [helm]);

@@ -1,5 +1,6 @@
 //! `cargo xtask chart`: renders the chart from its released file with the real Helm.
 
+mod combinations;
 mod config;
 pub mod helm;
 mod network;
@@ -85,7 +86,7 @@ fn check(helm: &Helm) -> Result<()> {
             println!("{name:8} {promise}");
         }
     }
-    let rendered = platform::combinations(helm)?;
+    let rendered = combinations::check(helm)?;
     println!("{rendered} combinations of APIs and groups give the same platform");
     let switched = switches::check(helm, &values("minimal"))?;
     println!("{switched} options have only their documented effect");

@@ -187,7 +187,7 @@ impl Team {
         let is_ours = |title: &&String| {
             let is_provider = title.starts_with("Provider ");
             let is_config = title.ends_with(" provider-helm") || title.ends_with("-kubernetes");
-            !is_provider && !(is_config && title.starts_with("DeploymentRuntimeConfig "))
+            !(is_provider || is_config && title.starts_with("DeploymentRuntimeConfig "))
         };
         let ours: Vec<_> = left.iter().filter(is_ours).collect();
         ensure!(ours.is_empty(), "objects are left: {ours:?}");

@@ -6,6 +6,7 @@
 mod environments;
 mod installed;
 mod kinds;
+mod packages;
 mod providers;
 
 use std::time::{Duration, Instant};

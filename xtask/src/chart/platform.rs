@@ -2,15 +2,13 @@
 //! Configurations and in the manifests of `paved platform`, for each combination of APIs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use crossplane::json::overlay;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::manifests::{self, installation, policy};
 use serde_json::{Value, json};
 
-use super::helm::{Helm, Objects};
+use super::helm::Objects;
 use super::{Case, same};
 use crate::package::{Registry, activation, names, rbac};
 use crate::tools::{PROVIDER_HELM, PROVIDER_KUBERNETES};
@@ -29,50 +27,6 @@ pub fn check(case: &Case) -> Result<()> {
     is_expected(&case.platform, &case.values)
 }
 
-/// Renders combinations of APIs, groups and options, and returns their number.
-pub fn combinations(helm: &Helm) -> Result<usize> {
-    let own = json!({"group": "platform.example.org"});
-    let defaults = json!({"group": "platform.m.acme.io", "apis": "both",
-        "claimsGroup": "platform.acme.io"});
-    // A group that YAML would read as a number.
-    let numeric = json!({"group": "1.2", "apis": "claims", "kinds": ["stock-pool"]});
-    let mixed = json!({"group": "platform.m.acme.io", "apis": "both",
-        "claimsGroup": "claims.example.org", "settings": {"tags": {"team": "a"}}});
-    let old = json!({"group": "platform.acme.io", "apis": "claims",
-        "crossplane": {"activation": false}, "configurations": {"enabled": true,
-        "names": {"configuration-gpu-workspace-claims": "gpu-workspace"}}});
-    let both_packages = json!({"configurations": {"enabled": true}, "settings": null});
-    let mirror = json!({"registry": "127.0.0.1:5000/a_b/c.d", "release": "v1.2.3-rc.1",
-        "crossplane": {"user": "system:serviceaccount:other:crossplane"}});
-    let chosen = json!({"kinds": ["virtual-environment"], "rbac": {"create": false},
-        "providers": {"except": ["provider-helm"], "optional": ["provider-aws-eks"],
-            "versions": {"provider-kubernetes": "v1.9.0"}}});
-    let sets = [
-        vec![own.clone()],
-        vec![own.clone(), json!({"apis": "claims"})],
-        vec![defaults.clone()],
-        vec![defaults, both_packages],
-        vec![numeric],
-        vec![mixed],
-        vec![old],
-        vec![own.clone(), mirror],
-        vec![own, chosen],
-    ];
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("values.yaml");
-    for set in &sets {
-        let mut values = json!({});
-        set.iter().for_each(|one| overlay(&mut values, one));
-        fs::write(&file, values.to_string())?;
-        let text = helm.template(&file, &[])?;
-        ensure!(text == helm.template(&file, &[])?, "two renders of {values} differ");
-        let kept = Objects(yaml::documents(&text)?).kept();
-        let all = super::over_defaults(&values)?;
-        is_expected(&kept, &all).with_context(|| values.to_string())?;
-    }
-    Ok(sets.len())
-}
-
 /// The group of each API.
 pub fn groups(values: &Value) -> Result<Vec<(Flavour, String)>> {
     let text = |key: &str| values[key].as_str().unwrap_or_default().to_owned();
@@ -85,7 +39,7 @@ pub fn groups(values: &Value) -> Result<Vec<(Flavour, String)>> {
 }
 
 /// Fails unless the kept objects are those of the other sources.
-fn is_expected(kept: &Objects, values: &Value) -> Result<()> {
+pub(super) fn is_expected(kept: &Objects, values: &Value) -> Result<()> {
     let mut found = ByName::new();
     for object in &kept.0 {
         let (key, object) = plain(object)?;
@@ -201,7 +155,7 @@ fn objects(values: &Value) -> Result<Vec<Value>> {
         let secrets: Vec<_> = secrets.iter().map(|name| json!({"name": name})).collect();
         spec["packagePullSecrets"] = json!(secrets);
     }
-    all.push(object("pkg.crossplane.io/v1", "Function", &function, spec));
+    all.push(object("pkg.crossplane.io/v1", "Function", &function, &spec));
     all.extend(providers(values, &groups)?);
     all.extend(runtime_configs(values)?);
     let of: Vec<_> = groups.iter().map(|(flavour, group)| (*flavour, group.as_str())).collect();
@@ -217,7 +171,7 @@ fn objects(values: &Value) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-fn object(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
+fn object(api_version: &str, kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
@@ -246,7 +200,7 @@ fn configuration(
     let package = names::configuration(api, flavour);
     let name = values["configurations"]["names"][&package].as_str().unwrap_or(&package);
     let spec = json!({"package": format!("{}:{release}", registry.configuration(api, flavour))});
-    object("pkg.crossplane.io/v1", "Configuration", name, spec)
+    object("pkg.crossplane.io/v1", "Configuration", name, &spec)
 }
 
 /// The Providers of the kinds. Crossplane installs the providers of Configurations.
@@ -285,7 +239,7 @@ fn providers(values: &Value, groups: &[(Flavour, String)]) -> Result<Vec<Value>>
                 spec["runtimeConfigRef"] = json!({"name": name});
             }
             let name = format!("crossplane-contrib-{name}");
-            object("pkg.crossplane.io/v1", "Provider", &name, spec)
+            object("pkg.crossplane.io/v1", "Provider", &name, &spec)
         })
         .collect())
 }

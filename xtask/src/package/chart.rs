@@ -53,7 +53,7 @@ pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
         replace(&mut files, path, &format!("\n{field}: {from}\n"), &format!("\n{field}: {to}\n"))?;
     }
     let files: Vec<_> = files.iter().map(|(path, content)| (&**path, 0o644, &**content)).collect();
-    let file = output.join(format!("{}-{version}.tgz", NAME));
+    let file = output.join(format!("{NAME}-{version}.tgz"));
     let packed = image::gzip(&image::tar(&files)?, image::Effort::Best)?;
     fs::write(&file, packed).with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
@@ -84,7 +84,7 @@ fn read(folder: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Res
 
 /// Replaces a line, and keeps the comments around it.
 fn replace(files: &mut BTreeMap<String, Vec<u8>>, path: &str, from: &str, to: &str) -> Result<()> {
-    let content = files.get_mut(&format!("{}/{path}", NAME));
+    let content = files.get_mut(&format!("{NAME}/{path}"));
     let content = content.with_context(|| format!("the chart has no {path}"))?;
     let text = str::from_utf8(content).with_context(|| format!("reading {path}"))?;
     ensure!(

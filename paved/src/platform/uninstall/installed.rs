@@ -3,21 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use function_paved_road::apis::{APIS, AnyApi, Flavour, find};
-use function_paved_road::manifests::installation as names;
-use function_paved_road::manifests::{self, ENVIRONMENT_CONFIG};
-use function_paved_road::settings;
+use function_paved_road::apis::{Flavour, find};
+use function_paved_road::manifests::{ENVIRONMENT_CONFIG, installation as names};
 use kube::api::{DynamicObject, ListParams};
 use paved_client::cluster::{CATEGORY, Cluster, is_denied};
 use paved_client::git;
-use serde_json::Value;
 
 use super::few;
 use super::kinds::{
-    ACTIVATION, COMPOSITIONS, CONFIGURATION_REVISIONS, CONFIGURATIONS, DEFINITIONS, DEPLOYMENTS,
-    FUNCTIONS, Object, PACKAGE_LABEL, POLICIES, POLICY_BINDINGS, PROVIDER_REVISIONS, PROVIDERS,
-    ROLE_BINDINGS, ROLES, RUNTIME_CONFIGS, SETTINGS, api,
+    ACTIVATION, COMPOSITIONS, CONFIGURATION_REVISIONS, DEFINITIONS, DEPLOYMENTS, Object, POLICIES,
+    POLICY_BINDINGS, PROVIDER_REVISIONS, PROVIDERS, ROLE_BINDINGS, ROLES, RUNTIME_CONFIGS,
+    SETTINGS, api,
 };
+use super::packages::{self, function, owner};
 use super::providers::{self, Unused};
 use crate::failure::Failure;
 
@@ -57,7 +55,7 @@ impl Installed {
             .into_iter()
             .filter(|composition| function(composition).is_some())
             .partition(composes_our_kind);
-        let configurations = configurations(cluster, &definitions).await?;
+        let configurations = packages::configurations(cluster, &definitions).await?;
         let owned = |object: &&DynamicObject| owner(object).is_some();
         let (packed, own): (Vec<_>, Vec<_>) = definitions.iter().partition(owned);
         let (packed_too, own_too): (Vec<_>, Vec<_>) = ours.iter().partition(owned);
@@ -77,7 +75,7 @@ impl Installed {
         let is_shared = !users.is_empty();
         let groups = groups(cluster, &definitions).await?;
         let providers = if with_providers && !is_shared {
-            providers::unused(cluster, &packages()).await?
+            providers::unused(cluster, &packages::names()).await?
         } else {
             Unused::default()
         };
@@ -88,7 +86,7 @@ impl Installed {
         let applier = definitions.iter().find_map(|one| git::applier(&one.metadata));
         let (mut functions, mut settings) = (Vec::new(), Vec::new());
         if !is_shared {
-            functions = self::functions(cluster, &ours).await?;
+            functions = packages::functions(cluster, &ours).await?;
             settings = SETTINGS.named(cluster, |name| name == ENVIRONMENT_CONFIG).await?;
         }
         let step = |title, objects| Step { title, objects, dependents: vec![], ends_kinds: false };
@@ -174,73 +172,9 @@ fn is_ours(definition: &DynamicObject) -> bool {
     names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == CATEGORY)
 }
 
-/// The Function that a Composition calls with our Settings.
-fn function(composition: &DynamicObject) -> Option<&str> {
-    let steps = composition.data["spec"]["pipeline"].as_array()?;
-    let is_ours = |step: &&Value| step["input"]["apiVersion"] == settings::API_VERSION;
-    steps.iter().find(is_ours)?["functionRef"]["name"].as_str()
-}
-
 fn composes_our_kind(composition: &DynamicObject) -> bool {
     let kind = composition.data["spec"]["compositeTypeRef"]["kind"].as_str();
     kind.is_some_and(|kind| find(kind).is_some())
-}
-
-/// The revision of a Configuration that owns an object.
-fn owner(object: &DynamicObject) -> Option<&str> {
-    let owners = object.metadata.owner_references.iter().flatten();
-    let mut revisions = owners.filter(|owner| owner.kind == "ConfigurationRevision");
-    revisions.next().map(|owner| owner.name.as_str())
-}
-
-/// Our Configurations: those that own our XRDs, and those with our packages.
-async fn configurations(
-    cluster: &Cluster,
-    definitions: &[DynamicObject],
-) -> Result<Vec<Object>, Failure> {
-    let owners: BTreeSet<&str> = definitions.iter().filter_map(owner).collect();
-    let revisions = CONFIGURATION_REVISIONS.list(cluster).await?;
-    let package = |revision: &DynamicObject| {
-        let is_owner = owners.contains(revision.metadata.name.as_deref()?);
-        let labels = revision.metadata.labels.as_ref()?;
-        labels.get(PACKAGE_LABEL).filter(|_| is_owner).cloned()
-    };
-    let owning: BTreeSet<String> = revisions.iter().filter_map(package).collect();
-    let packages = packages();
-    let all = CONFIGURATIONS.list(cluster).await?.into_iter();
-    let ours = all.filter(|one| {
-        one.metadata.name.as_ref().is_some_and(|name| owning.contains(name))
-            || repository(one).is_some_and(|name| packages.contains(name))
-    });
-    Ok(ours.map(|one| CONFIGURATIONS.object(&one)).collect())
-}
-
-/// The names of our Configurations' packages.
-fn packages() -> BTreeSet<String> {
-    let names =
-        |api: &&dyn AnyApi| Flavour::ALL.map(|flavour| manifests::configuration(*api, flavour));
-    APIS.iter().flat_map(names).collect()
-}
-
-/// The last part of a package's repository: `provider-helm`.
-pub(super) fn repository(package: &DynamicObject) -> Option<&str> {
-    let reference = package.data["spec"]["package"].as_str()?;
-    let last = reference.rsplit('/').next()?;
-    last.split(['@', ':']).next()
-}
-
-/// The functions of our Compositions, and those with our package.
-async fn functions(
-    cluster: &Cluster,
-    compositions: &[DynamicObject],
-) -> Result<Vec<Object>, Failure> {
-    let called: BTreeSet<&str> = compositions.iter().filter_map(function).collect();
-    let all = FUNCTIONS.list(cluster).await?.into_iter();
-    let ours = all.filter(|one| {
-        one.metadata.name.as_deref().is_some_and(|name| called.contains(name))
-            || repository(one) == Some(manifests::FUNCTION)
-    });
-    Ok(ours.map(|one| FUNCTIONS.object(&one)).collect())
 }
 
 /// The API groups of the XRDs, and of policies that an interrupted run has left.

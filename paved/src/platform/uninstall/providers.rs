@@ -12,8 +12,8 @@ use paved_client::cluster::{Api, Cluster, group_name};
 use paved_render::packages::Package;
 use serde_json::Value;
 
-use super::installed::repository;
 use super::kinds::{LOCKS, Object, PROVIDERS, api};
+use super::packages::repository;
 use crate::failure::Failure;
 
 /// A package in Crossplane's Lock.
