@@ -11,6 +11,7 @@ mod day_two;
 mod deletion;
 mod failure;
 mod figures;
+mod guides;
 mod helm;
 mod inside;
 mod install;

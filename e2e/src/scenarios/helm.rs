@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use xtask::package::{Args, chart};
 use xtask::workspace;
 
-use super::operations;
+use super::guides;
 use crate::control_plane::{ControlPlane, Program};
 
 /// Helm for a control plane.
@@ -43,7 +43,7 @@ impl Helm {
         let block = with_chart(block, chart)?;
         let environment =
             [("KUBECONFIG", self.plane.kubeconfig()), ("REGISTRY", Path::new(REGISTRY))];
-        operations::run(&block, workspace::root(), &programs, &environment).await
+        guides::run(&block, workspace::root(), &programs, &environment).await
     }
 
     /// A folder with Helm and kubectl.

@@ -1,7 +1,6 @@
 //! The commands of the operator's guide have their documented effects.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +9,12 @@ use crossplane::conditions;
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use serde_json::{Value, json};
-use tokio::process::Command;
 use tokio::time::sleep;
 use xtask::guide::{self, OPERATIONS};
 use xtask::package::Args;
 use xtask::workspace;
 
+use super::guides::{blocks_of, looks_of, run};
 use super::helm::{Helm, with_chart};
 use super::portrayed;
 use super::upgrade::{self, NEXT};
@@ -23,7 +22,6 @@ use crate::control_plane::packages::OPTIONAL_PROVIDERS;
 use crate::control_plane::{CircuitBreakers, ControlPlane, Function, NAMESPACE, Options, packages};
 use crate::eventually::eventually;
 use crate::fixture::Fixture;
-use crate::kubectl;
 use crate::objects::Objects;
 
 /// Starts with Crossplane alone. Installs and removes the namespaced APIs, then the claims APIs,
@@ -289,52 +287,4 @@ fn variables(block: &str, flavour: Flavour) -> Result<String> {
     ensure!(is_known, "the guide begins with other variables:\n{block}");
     let block = block.replace(chosen, &format!("APIS={flavour}"));
     Ok(block.replace(group, &format!("GROUP={}", flavour.default_group())))
-}
-
-/// The blocks of a document that are marked `sh`.
-pub(super) fn blocks(document: &str) -> Vec<String> {
-    blocks_of(document, None)
-}
-
-/// The same, and the blocks for one kind of API: `sh claims`.
-fn blocks_of(document: &str, flavour: Option<Flavour>) -> Vec<String> {
-    let own = flavour.map(|flavour| format!("```sh {flavour}"));
-    fenced(document, |line| line == "```sh" || own.as_deref() == Some(line))
-}
-
-/// The blocks of a document with a matching first line.
-fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let mut lines = document.lines();
-    while lines.any(&begins) {
-        let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
-        blocks.push(block.join("\n"));
-    }
-    blocks
-}
-
-/// The `kubectl get` commands within a document's sentences.
-fn looks_of(document: &str) -> Vec<String> {
-    let looks =
-        document.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
-    looks.map(str::to_owned).collect()
-}
-
-/// Runs commands in a folder with these programs, as in a terminal. Stops at the first failure.
-/// Returns their output.
-pub(super) async fn run(
-    block: &str,
-    folder: &Path,
-    programs: &Path,
-    environment: &[(&str, &Path)],
-) -> Result<String> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bash");
-    command.args(["-euo", "pipefail", "-c", block]).current_dir(folder).kill_on_drop(true);
-    command.env("PATH", format!("{}:{path}", programs.display())).envs(environment.iter().copied());
-    command.env(kubectl::CACHE, programs.join("cache"));
-    let output = command.stdin(Stdio::null()).output().await?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "running\n{block}\n{}", complaint.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
