@@ -1,6 +1,7 @@
 //! Files that are generated from the types: XRDs, Compositions, the input's CRD and the reference.
 
 pub mod argocd;
+pub mod installation;
 pub mod namespaces;
 pub mod policy;
 mod reference;
@@ -34,10 +35,15 @@ pub const REGISTRY: &str = "registry.example.org/paved-road";
 pub const FUNCTION: &str = "function-paved-road";
 
 /// The name of the Function that Crossplane installs from a registry as a dependency of a
-/// Configuration. An installation by docs/how-to/install.md uses the same name.
+/// Configuration. The chart uses the same name.
 pub fn installed_function(registry: &str) -> String {
     let path = registry.split_once('/').map_or("", |(_, path)| path);
     dns_label(&format!("{path}/{FUNCTION}"))
+}
+
+/// The name of an API's Configuration: `configuration-gpu-workspace-claims`.
+pub fn configuration(api: &dyn AnyApi, flavour: Flavour) -> String {
+    format!("configuration-{}-{flavour}", api.info().name)
 }
 
 /// Name of the EnvironmentConfig with the settings of the packaged Compositions.
@@ -113,10 +119,14 @@ pub fn installed_composition(
     composition
 }
 
+/// The fields that only a step's input has, and not the data of an EnvironmentConfig.
+pub const INPUT_ONLY: [&str; 5] =
+    ["apiVersion", "kind", "metadata", "schemaRevision", "settingsFrom"];
+
 /// The EnvironmentConfig with the settings of the installed Compositions. Its data leaves out the
 /// fields that only a step's input has.
 pub fn environment_config(mut settings: Object) -> Value {
-    for own in ["apiVersion", "kind", "metadata", "schemaRevision", "settingsFrom"] {
+    for own in INPUT_ONLY {
         settings.remove(own);
     }
     json!({

@@ -72,6 +72,8 @@ pub struct Options {
     pub fast: bool,
     /// Install our packages and their dependencies.
     pub install: bool,
+    /// Publish our packages and their dependencies in the registry, also without an installation.
+    pub publish: bool,
     /// Folder with packages of `cargo xtask package`. The function then runs from its package.
     /// Without a folder, the packages are built from the workspace, with images that hold no
     /// program. The function is then the program that was built for tests.
@@ -104,6 +106,7 @@ impl Default for Options {
             real_sql: false,
             fast: false,
             install: true,
+            publish: false,
             packages: None,
             sources: workspace::root().to_owned(),
             release: package::Args::default().release,
@@ -179,7 +182,7 @@ impl ControlPlane {
         let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &workdir.logs());
         let postgres = if options.real_sql {
             Some(Postgres::newest(&workdir.logs()).await?)
-        } else if options.install {
+        } else if options.install || options.publish {
             clouds::postgres(&workdir).await?
         } else {
             None
@@ -201,6 +204,8 @@ impl ControlPlane {
         };
         if options.install {
             plane.install(options).await?;
+        } else if options.publish {
+            plane.prepare(options).await?;
         }
         plane.workdir.tell("all", begin);
         Ok(plane)
@@ -309,6 +314,29 @@ impl ControlPlane {
         self.run_providers(options.pace).await
     }
 
+    /// Prepares an installation of the chart by the user: Crossplane finds the packages, and the
+    /// namespaces of the examples exist.
+    async fn prepare(&self, options: &Options) -> Result<()> {
+        self.outer.apply(&[self.registry.image_config()]).await?;
+        self.outer.apply(&settings::namespaces(&options.sources)?).await
+    }
+
+    /// Waits until the user has installed the providers, and starts them.
+    pub async fn run_installed_providers(&self, pace: Duration) -> Result<()> {
+        while !packages::has_providers(&self.outer).await? {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        packages::healthy(&self.outer).await?;
+        self.run_providers(pace).await
+    }
+
+    /// The packed chart of the workspace.
+    pub fn chart(&self) -> PathBuf {
+        let version = package::chart::version(&package::Args::default().release).to_owned();
+        let name = format!("{}-{version}.tgz", package::chart::NAME);
+        self.folder().join("sites").join(charts::OURS).join(name)
+    }
+
     /// Applies the roles, the admission policies and the runtime configs of these sources.
     pub async fn grant(&self, sources: &Path) -> Result<()> {
         self.outer.apply(&rights(sources, &self.args())?).await?;
@@ -355,7 +383,7 @@ async fn clusters(workdir: &Arc<Workdir>, core: CoreVersion) -> Result<(Cluster,
 
 /// Fills the registry.
 async fn publish(workdir: &Workdir, registry: &Registry, options: &Options) -> Result<()> {
-    if options.install {
+    if options.install || options.publish {
         packages::providers(workdir, registry, options.real_sql).await?;
         packages::ours(workdir, registry, &options.args(), options.packages.as_deref()).await?;
     }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
+use function_paved_road::apis::Flavour;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +19,7 @@ use crate::eventually::eventually;
 use crate::fixture::Fixture;
 use crate::openid::{Browser, Provider};
 
-/// The chart's release.
+/// The chart's release, and the portal's objects.
 const RELEASE: &str = "paved-portal";
 
 /// The API version of provider-helm's kinds.
@@ -143,7 +144,14 @@ async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
     let administrator = json!({"name": "administrator", "namespace": namespace});
     let mut values = yaml::read(&chart::folder().join("ci/minimal-values.yaml"))?.remove(0);
     let groups: Vec<_> = people.iter().filter_map(|who| who.split('.').nth(1)).collect();
-    values["impersonation"] = json!({"users": people, "groups": groups});
+    // The platform is installed already, in the default groups.
+    values["group"] = Flavour::Namespaced.default_group().into();
+    values["apis"] = "both".into();
+    values["claimsGroup"] = Flavour::Claims.default_group().into();
+    values["platform"] = json!({"enabled": false});
+    values["controller"] = json!({"enabled": false});
+    values["portal"]["fullnameOverride"] = RELEASE.into();
+    values["portal"]["impersonation"] = json!({"users": people, "groups": groups});
     let release = json!({
         "apiVersion": HELM,
         "kind": "Release",
@@ -152,7 +160,7 @@ async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
             "forProvider": {
                 "chart": {
                     "repository": format!("https://{}", charts::OURS),
-                    "name": RELEASE,
+                    "name": chart::NAME,
                     "version": chart::version(&Args::default().release),
                 },
                 "namespace": namespace,

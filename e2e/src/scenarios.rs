@@ -3,6 +3,7 @@
 //! afterwards, or on another control plane.
 
 mod bulk;
+mod chart;
 mod claims;
 mod cli;
 mod compatibility;
@@ -10,6 +11,8 @@ mod day_two;
 mod deletion;
 mod failure;
 mod figures;
+mod guides;
+mod helm;
 mod inside;
 mod install;
 mod lifecycle;
@@ -138,6 +141,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(core portal::two_tenants_make_watch_and_delete),
     scenario!(core old cli::the_documented_pipeline_ends_with_a_site),
     scenario!(core old upgrade::environments_survive_the_apis_first),
+    scenario!(upgrade::environments_survive_the_adoption_by_the_chart),
     scenario!(old upgrade::rolled_back_environments_keep_all_resources),
     scenario!(old cli::a_pipeline_applies_waits_and_gets_its_outputs),
     scenario!(old cli::slow_resource_has_not_failed),
@@ -194,6 +198,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(namespaces::killed_deletions_leave_no_resource, Elsewhere),
     // From here on, each needs a control plane of its own again. There is room for it now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
+    scenario!(chart::running_environments_outlive_every_change, Elsewhere),
     scenario!(shared_database::lost_admin_option_is_named_and_repaired, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),
     scenario!(up::it_stays_in_the_background_until_down, Elsewhere),

@@ -2,12 +2,13 @@
 
 mod background;
 
-use std::{fmt::Write as _, path::PathBuf, time::Duration};
+use std::{fmt::Write as _, fs, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
+use serde_json::json;
 use xtask::workspace;
 
-use crate::control_plane::{ControlPlane, CoreVersion, Options};
+use crate::control_plane::{ControlPlane, CoreVersion, Options, packages, settings};
 use crate::signals;
 use background::State;
 
@@ -21,6 +22,9 @@ pub struct Args {
     /// Start Kubernetes, Crossplane and the registry without our packages.
     #[arg(long)]
     no_install: bool,
+    /// Publish our packages, and leave the installation of the chart to you.
+    #[arg(long, conflicts_with = "no_install")]
+    chart: bool,
     /// Version of Crossplane. On 1.20, only the claims API is installed.
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
     core_version: CoreVersion,
@@ -62,9 +66,18 @@ pub async fn down() -> Result<()> {
 
 async fn run(args: &Args) -> Result<()> {
     let plane = ControlPlane::start(&args.options()).await?;
-    println!("{}", usage(&plane, !args.no_install));
+    if args.chart {
+        let settings = settings::environment_config(plane.sources())?;
+        let optional = json!({"optional": packages::OPTIONAL_PROVIDERS});
+        let values = json!({"settings": settings["data"], "providers": optional});
+        fs::write(values_of(&plane), format!("{values:#}\n")).context("writing the values")?;
+    }
+    println!("{}", usage(&plane, args));
     if args.background {
         State::from_plane(&plane)?.write()?;
+    }
+    if args.chart {
+        plane.run_installed_providers(Duration::from_secs(args.pace.into())).await?;
     }
     std::future::pending().await
 }
@@ -73,7 +86,8 @@ impl Args {
     fn options(&self) -> Options {
         Options {
             core: self.core_version,
-            install: !self.no_install,
+            install: !(self.no_install || self.chart),
+            publish: self.chart,
             packages: self.packages.clone(),
             replicas: self.replicas.into(),
             pace: Duration::from_secs(self.pace.into()),
@@ -83,8 +97,13 @@ impl Args {
     }
 }
 
+/// The values for the chart, with the Settings of the examples.
+fn values_of(plane: &ControlPlane) -> PathBuf {
+    plane.folder().join("values.yaml")
+}
+
 /// The commands to use the control plane. Without our packages, our kinds do not exist.
-fn usage(plane: &ControlPlane, is_installed: bool) -> String {
+fn usage(plane: &ControlPlane, args: &Args) -> String {
     let memory: u64 = plane.processes().iter().filter_map(|process| process.memory()).sum();
     let mut text = format!(
         "\nThe control plane runs: {} processes, {} MiB. Logs: {}\n\n  export KUBECONFIG={}\n  alias kubectl={}\n",
@@ -94,7 +113,16 @@ fn usage(plane: &ControlPlane, is_installed: bool) -> String {
         plane.kubeconfig().display(),
         plane.kubectl_path().display(),
     );
-    if is_installed {
+    if args.chart {
+        _ = writeln!(
+            text,
+            "  {} install paved-road {} --namespace paved-road --create-namespace --values {} --set \
+             group=platform.example.org",
+            plane.workdir().tools.helm.display(),
+            plane.chart().display(),
+            values_of(plane).display(),
+        );
+    } else if !args.no_install {
         let example = workspace::root().join("examples/stock-pool/claim.yaml");
         _ = writeln!(text, "  kubectl apply -f {}\n  kubectl get paved -A", example.display());
     }

@@ -15,8 +15,9 @@ pub(crate) use online::Demo;
 #[cfg(feature = "cluster")]
 pub(crate) use online::{
     Access, Apply, By, Connect, Controller, Cost, Delete, Doctor, Export, Extend, HASH_LENGTH,
-    Keep, Kinds, List, Listing, Online, Outputs, Patience, PlanFormat, Planning, Portal, Printed,
-    Publish, Sort, Ssh, SshCommand, SshConfig, SshKnownHosts, Start, Status, Stop, Wait,
+    Keep, Kinds, List, Listing, Online, Outputs, Patience, PlanFormat, Planning, PlatformCommand,
+    Portal, Printed, Publish, Sort, Ssh, SshCommand, SshConfig, SshKnownHosts, Start, Status, Stop,
+    Uninstall, Wait,
 };
 
 /// Preview, apply and use self-service environments, which Crossplane creates from small claims.
@@ -78,7 +79,7 @@ pub(crate) enum Command {
     /// Show the values that you can choose for fields, with size and price.
     #[command(after_help = offline::OFFERS_HELP)]
     Offers(Offers),
-    /// Write XRDs, Compositions and Settings for Git, or show the effect of new Settings.
+    /// Write manifests for Git, show the effect of new Settings, or uninstall the platform.
     ///
     /// This command is for platform teams. It writes the manifests that a cluster needs besides the
     /// Function: the XRDs, a Composition for each XRD, the admission policies, and the
@@ -106,6 +107,8 @@ impl Command {
         match self {
             Self::Preview(args) => args.output.is_none_or(|output| output == Format::Tree),
             Self::Validate(args) => args.output == Form::Text,
+            #[cfg(feature = "cluster")]
+            Self::Platform(args) if args.command.is_some() => true,
             Self::Offers(_) | Self::Init(_) | Self::Platform(_) | Self::Completions { .. } => false,
             #[cfg(feature = "cluster")]
             Self::Online(command) => command.has_prose(),

@@ -154,6 +154,10 @@ fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
         Command::Validate(args) => validate::run(&args, console),
         Command::Init(args) => init::run(&args, console),
         Command::Offers(args) => offers::run(&args, console),
+        #[cfg(feature = "cluster")]
+        Command::Platform(cli::Platform { command: Some(command), .. }) => {
+            online::perform_on_platform(&command, console)
+        }
         Command::Platform(args) => platform::run(&args, console),
         #[cfg(feature = "cluster")]
         Command::Online(command) => online::perform(command, console),

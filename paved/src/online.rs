@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::io;
 
-use crate::cli::{self, Cli, Command, Online};
+use crate::cli::{self, Cli, Command, Online, PlatformCommand};
 use crate::failure::Failure;
+use crate::platform::uninstall;
 use crate::{
     Console, apply, connect, cost, delete, doctor, kinds, lifecycle, list, publish, signals, ssh,
     status, style, wait,
@@ -19,6 +20,18 @@ pub(crate) fn perform(command: Online, console: &mut Console<'_>) -> Result<(), 
         Online::Controller(args) => controller(&args, console),
         command => on_a_cluster(command, console),
     }
+}
+
+/// Runs a command on the platform of a cluster.
+pub(crate) fn perform_on_platform(
+    command: &PlatformCommand,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let PlatformCommand::Uninstall(args) = command;
+    let done = runtime.block_on(uninstall::run(args, console));
+    runtime.shutdown_background();
+    done
 }
 
 /// Records whether the user has written `--namespace` out, which `delete` requires.

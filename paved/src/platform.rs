@@ -1,8 +1,11 @@
 //! `paved platform`: writes manifests for the platform team's Git and the rights of providers in
-//! clouds, and shows the effect of changed Settings.
+//! clouds, and shows the effect of changed Settings. `paved platform uninstall` removes an
+//! installation.
 
 mod check;
 mod rights;
+#[cfg(feature = "cluster")]
+pub(crate) mod uninstall;
 
 use std::fs;
 use std::path::Path;
@@ -23,16 +26,17 @@ use crate::validate;
 /// Writes the manifests, or shows the effect of new Settings. Rejects invalid Settings with all
 /// errors.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
+    let file = args.settings()?;
     let group = group_of(args.flavour, args.group.as_deref())?;
     let inputs = Inputs::default();
-    for settings in std::iter::once(&args.settings).chain(&args.old) {
+    for settings in std::iter::once(file).chain(args.old.as_deref()) {
         settings::one_settings(settings, &inputs, console)?;
     }
-    validate::settings(&args.settings, &inputs, console)?;
+    validate::settings(file, &inputs, console)?;
     if !args.check.is_empty() {
         return check::run(args, &inputs, console);
     }
-    let settings = body(settings::one_settings(&args.settings, &inputs, console)?);
+    let settings = body(settings::one_settings(file, &inputs, console)?);
     if let Some(clouds) = &args.cloud_rights {
         return rights::run(args, clouds, &settings, console);
     }

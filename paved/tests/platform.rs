@@ -36,7 +36,7 @@ fn manifests_equal_the_packaged_ones() {
         let function = xtask::package::Registry::default().installed_function();
         assert!(
             include_str!("../../docs/how-to/install.md")
-                .contains(&format!("\n  name: {function}\nspec:\n  package:"))
+                .contains(&format!("functionRef:\n      name: {function}\n"))
         );
         let composition = |api| manifests::installed_composition(api, flavour, group, &function);
         expected.extend(APIS.iter().map(|api| composition(*api)));

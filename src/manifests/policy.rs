@@ -82,6 +82,11 @@ impl Guarded {
         if self.fields() == ["status"] { "/status" } else { "" }
     }
 
+    /// The name of the policy for a group.
+    pub fn policy(self, group: &str) -> String {
+        format!("{}.{group}", self.name())
+    }
+
     /// The beginning of a policy's name. The API group follows.
     fn name(self) -> &'static str {
         match self {
@@ -119,7 +124,7 @@ pub fn policies(groups: &[(Flavour, &str)], crossplane: &str) -> Vec<Value> {
     let mut documents = vec![restore_role()];
     for (flavour, group) in groups {
         for guarded in Guarded::for_flavour(*flavour) {
-            let name = format!("{}.{group}", guarded.name());
+            let name = guarded.policy(group);
             documents.push(policy(*guarded, &name, group, crossplane));
             documents.push(json!({
                 "apiVersion": "admissionregistration.k8s.io/v1",

@@ -1,20 +1,22 @@
-//! `cargo xtask chart`: renders the portal's chart from its released file with the real Helm.
+//! `cargo xtask chart`: renders the chart from its released file with the real Helm.
 
+mod combinations;
 mod config;
 pub mod helm;
 mod network;
+mod platform;
 mod pods;
 mod refusals;
 mod rights;
 mod shapes;
 mod switches;
 
-use std::{fs, path::PathBuf, time::Instant};
+use std::{path::PathBuf, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::package::{self, chart};
+use crate::package::{self, chart, portal};
 use crate::yaml;
 use helm::{Helm, Objects};
 
@@ -33,12 +35,13 @@ pub struct Args {
 type Check = fn(&Case) -> Result<()>;
 
 /// The checks, in the order of their lines.
-const CHECKS: [(&str, Check); 5] = [
+const CHECKS: [(&str, Check); 6] = [
     ("objects have only known fields", shapes::check),
     ("pods are restricted, probed and spread over nodes", pods::check),
     ("connections are limited", network::check),
     ("the configuration is complete, and has no secret", config::check),
     ("rights cover the composed resources only", rights::check),
+    ("the platform is the same as in packages and manifests", platform::check),
 ];
 
 /// A rendered chart and its values.
@@ -47,7 +50,10 @@ struct Case {
     name: &'static str,
     /// All values, with the defaults.
     values: Value,
+    /// The portal's objects.
     objects: Objects,
+    /// The objects of the platform, which Helm keeps.
+    platform: Objects,
 }
 
 /// Renders the chart, or checks it.
@@ -70,13 +76,18 @@ fn check(helm: &Helm) -> Result<()> {
         let file = values(name);
         helm.lint(&file)?;
         println!("{name:8} lint");
-        let objects = yaml::documents(&helm.template(&file, &[])?)?;
-        let case = Case { name, values: merged(name)?, objects: Objects(objects) };
+        let text = helm.template(&file, &[])?;
+        ensure!(text == helm.template(&file, &[])?, "two renders of the {name} values differ");
+        let all = Objects(yaml::documents(&text)?);
+        let (objects, platform) = (all.of(portal::NAME), all.kept());
+        let case = Case { name, values: merged(name)?, objects, platform };
         for (promise, check) in CHECKS {
             check(&case).with_context(|| format!("{name} values: {promise}"))?;
             println!("{name:8} {promise}");
         }
     }
+    let rendered = combinations::check(helm)?;
+    println!("{rendered} combinations of APIs and groups give the same platform");
     let switched = switches::check(helm, &values("minimal"))?;
     println!("{switched} options have only their documented effect");
     let refused = refusals::check(helm, &values("minimal"))?;
@@ -90,15 +101,23 @@ fn values(name: &str) -> PathBuf {
     chart::folder().join("ci").join(format!("{name}-values.yaml"))
 }
 
-/// The values merged over the defaults, as Helm merges them.
+/// All values of a check.
 fn merged(name: &str) -> Result<Value> {
-    let read = |path: PathBuf| {
-        let text =
-            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        yaml::documents(&text)?.pop().context("no values")
-    };
-    let mut all = read(chart::folder().join("values.yaml"))?;
-    crossplane::json::overlay(&mut all, &read(values(name))?);
+    over_defaults(&yaml::read(&values(name))?.pop().context("no values")?)
+}
+
+/// The values merged over the defaults, as Helm merges them, with the values that empty ones mean.
+fn over_defaults(values: &Value) -> Result<Value> {
+    let defaults = chart::folder().join("values.yaml");
+    let mut all = yaml::read(&defaults)?.pop().context("no values")?;
+    crossplane::json::overlay(&mut all, values);
+    if all["portal"]["apis"] == "" {
+        all["portal"]["apis"] = all["apis"].clone();
+    }
+    if all["image"]["repository"] == "" {
+        let registry = all["registry"].as_str().unwrap_or_default();
+        all["image"]["repository"] = format!("{registry}/{}", portal::NAME).into();
+    }
     Ok(all)
 }
 
@@ -120,7 +139,7 @@ impl Case {
 
     /// Whether the portal itself terminates TLS.
     fn has_tls(&self) -> bool {
-        !self.text("/tls/secretName").is_empty()
+        !self.text("/portal/tls/secretName").is_empty()
     }
 
     /// The name of the port that the portal listens on.

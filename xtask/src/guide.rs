@@ -7,10 +7,9 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// How to install Crossplane, the function and every API, and how to operate, upgrade and uninstall
-/// them.
+/// How to install Crossplane and the chart, and how to operate, upgrade and uninstall them.
 pub const OPERATIONS: &[&str] = &[
-    "docs/how-to/install-every-api.md",
+    "docs/how-to/install.md",
     "docs/how-to/configure-providers.md",
     "docs/how-to/grant-access.md",
     "docs/how-to/run-the-function.md",
@@ -23,9 +22,9 @@ pub const OPERATIONS: &[&str] = &[
     "docs/how-to/uninstall.md",
 ];
 
-/// How to build the packages and install one API, and how to build packages for another API group.
+/// How to build the packages, also for another API group.
 pub const INSTALLATION: &[&str] =
-    &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
+    &["docs/how-to/build-the-packages.md", "docs/how-to/use-your-own-api-group.md"];
 
 /// How to use a shared PostgreSQL server. Tests run its query.
 pub const SHARED_POSTGRESQL: &str = "docs/how-to/use-a-shared-postgresql-server.md";
@@ -54,53 +53,9 @@ pub fn blocks(document: &str) -> Vec<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
-    use std::process::Command;
 
     use super::*;
-
-    /// Lists Configurations, and writes its other calls into a file.
-    const KUBECTL: &str = "#!/bin/bash\n\
-        if [[ $1 == get ]]; then printf '%s\\n' $CONFIGURATIONS; else echo \"$@\" >>calls; fi\n";
-
-    #[test]
-    fn upgrade_finds_configurations_by_their_packages() {
-        let page = text(&["docs/how-to/upgrade.md"]).unwrap();
-        let block = blocks(&page).into_iter().find(|block| block.contains("RELEASE=")).unwrap();
-        let block = block.lines().skip(1).collect::<Vec<_>>().join("\n");
-        let folder = tempfile::tempdir().unwrap();
-        let kubectl = folder.path().join("kubectl");
-        fs::write(&kubectl, KUBECTL).unwrap();
-        fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-        let installed = "gpu-workspace=r.io:5000/a/configuration-gpu-workspace-claims:v0.1.0 \
-                         pool=r.io:5000/a/ours/configuration-stock-pool-claims@sha256:12 \
-                         other=r.io:5000/a/configuration-stock-pool-namespaced:v0.1.0 \
-                         foreign=r.io:5000/b/configuration-network-claims:v1.0.0";
-        let status = Command::new("bash")
-            .args(["-euo", "pipefail", "-c", &block])
-            .current_dir(folder.path())
-            .envs([("PATH", path.as_str()), ("CONFIGURATIONS", installed), ("RELEASE", "v9")])
-            .envs([("REGISTRY", "r.io:5000/a"), ("FLAVOUR", "claims"), ("FUNCTION", "function")])
-            .status();
-        assert!(status.unwrap().success());
-        let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
-        let patched: Vec<_> =
-            calls.lines().filter(|call| call.starts_with("patch configurations")).collect();
-        let command = |name: &str, package: &str| {
-            let package = format!("{{\"spec\":{{\"package\":\"r.io:5000/a/{package}:v9\"}}}}");
-            let kind = "configurations.pkg.crossplane.io";
-            format!("patch {kind} {name} --type=merge --patch={package}")
-        };
-        assert_eq!(
-            patched,
-            [
-                command("gpu-workspace", "configuration-gpu-workspace-claims"),
-                command("pool", "ours/configuration-stock-pool-claims"),
-            ]
-        );
-    }
 
     #[test]
     fn links_in_documents_resolve() {

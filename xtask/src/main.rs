@@ -35,7 +35,7 @@ enum Task {
     Release(release::Args),
     /// Build the portal's pages if their sources are newer, and install the browser test tools.
     Pages,
-    /// Render the portal's chart with the real Helm, or check it.
+    /// Render the chart with the real Helm, or check it.
     Chart(chart::Args),
     /// Build the pages and `paved`, and serve the demo: see `paved demo --help`.
     #[command(disable_help_flag = true)]

@@ -95,7 +95,9 @@ pub enum Part {
     Configurations,
     /// The command line: one archive for each architecture, and the script that installs it.
     Paved,
-    /// The portal: one image for all architectures, its SBOM, and the chart.
+    /// The chart of the platform.
+    Chart,
+    /// The portal: one image for all architectures, and its SBOM.
     Portal,
     /// The demo: one image for all architectures, and its SBOM.
     Demo,
@@ -134,6 +136,9 @@ fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     if args.wants(Part::Configurations) {
         files.extend(configuration::packages(args, output)?);
     }
+    if args.wants(Part::Chart) {
+        files.push(chart::write(args, output)?);
+    }
     if args.wants(Part::Sbom) {
         for package in ["function-paved-road", "paved"] {
             let root = args.place.root();
@@ -153,7 +158,6 @@ fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     }
     if args.wants(Part::Portal) {
         files.extend(portal::PORTAL.write(args, output)?);
-        files.push(chart::write(args, output)?);
     }
     if args.wants(Part::Demo) {
         files.extend(portal::DEMO.write(args, output)?);

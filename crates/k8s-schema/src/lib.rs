@@ -3,6 +3,7 @@
 
 mod crd;
 mod defaults;
+mod editors;
 mod formats;
 pub mod policy;
 mod structure;
@@ -15,6 +16,7 @@ use crossplane::json::{at, quote, text};
 use kube_cel::{CompiledSchema, ErrorKind, RootContext, Validator};
 use serde_json::Value;
 
+pub use editors::for_editors;
 pub use structure::child;
 
 /// The kinds that an API server would serve, by apiVersion and kind.

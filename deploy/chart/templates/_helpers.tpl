@@ -1,115 +1,73 @@
-{{/* The name of the namespaced objects. */}}
-{{- define "portal.name" -}}
-{{- $own := contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) }}
-{{- .Values.fullnameOverride | default $own | trunc 63 | trimSuffix "-" }}
-{{- end }}
-
-{{/* The name of the cluster-wide objects. */}}
-{{- define "portal.clusterName" -}}
-{{ .Release.Namespace }}:{{ include "portal.name" . }}
-{{- end }}
-
-{{- define "portal.selector" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-{{- end }}
-
-{{- define "portal.labels" -}}
-{{ include "portal.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- define "chart.labels" -}}
+app.kubernetes.io/version: {{ include "chart.release" . | quote }}
 app.kubernetes.io/part-of: paved-road
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{- define "portal.serviceAccount" -}}
-{{- .Values.serviceAccount.name | default (include "portal.name" .) }}
+{{/* The version of the packages and images. */}}
+{{- define "chart.release" -}}
+{{ .Values.release | default .Chart.AppVersion }}
 {{- end }}
 
-{{- define "portal.image" -}}
+{{/* The image of the portal and the controller. */}}
+{{- define "chart.image" -}}
+{{- $repository := .Values.image.repository | default (printf "%s/paved-portal" .Values.registry) }}
 {{- with .Values.image }}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- if .digest }}{{ $repository }}@{{ .digest }}{{ else }}{{ $repository }}:{{ .tag | default (include "chart.release" $) }}{{ end }}
 {{- end }}
 {{- end }}
 
-{{/* The scheme of the pod, which is also the name of its port. */}}
-{{- define "portal.scheme" -}}
-{{ empty .Values.tls.secretName | ternary "http" "https" }}
+{{/* The groups of all installed APIs, as a JSON list with the API and the group of each. */}}
+{{- define "chart.groups" -}}
+{{- $groups := list }}
+{{- range $api, $group := include "platform.groups" . | fromJson }}
+{{- $groups = append $groups (dict "api" $api "group" $group) }}
+{{- end }}
+{{- range $api := list "claims" "namespaced" }}
+{{- range $group := index $.Values.otherGroups $api }}
+{{- $groups = append $groups (dict "api" $api "group" $group) }}
+{{- end }}
+{{- end }}
+{{- toJson $groups }}
 {{- end }}
 
-{{/* The portal's configuration, for `paved portal --config`. */}}
-{{- define "portal.config" -}}
-{{- $config := dict
-  "listen" (printf "%s:8080" .Values.listenAddress)
-  "public-url" .Values.publicUrl
-  "log-level" .Values.logLevel
-  "apis" .Values.apis
-  "auth" "oidc"
-  "oidc-issuer" .Values.oidc.issuer
-  "oidc-client-id" .Values.oidc.clientId
-  "oidc-scopes" .Values.oidc.scopes
-  "oidc-username-claim" .Values.oidc.usernameClaim
-  "oidc-groups-claim" .Values.oidc.groupsClaim
-  "session-ttl" .Values.sessions.ttl }}
-{{- $keys := list }}
-{{- range .Values.sessions.keys }}
-{{- $keys = append $keys (printf "/etc/paved-portal/sessions/%s" .) }}
+{{/* The rights of the portal or the controller in the groups of all installed APIs. */}}
+{{- define "chart.rights" -}}
+{{- $root := index . 0 }}
+{{- $program := index . 1 }}
+{{- range include "chart.groups" $root | fromJsonArray }}
+{{- $facts := include "platform.facts" (list $root .api .group) | fromJson }}
+{{ index $facts $program | toYaml }}
 {{- end }}
-{{- $_ := set $config "session-key-file" $keys }}
-{{- with .Values.oidc.usernamePrefix }}{{ $_ := set $config "oidc-username-prefix" . }}{{ end }}
-{{- with .Values.oidc.groupsPrefix }}{{ $_ := set $config "oidc-groups-prefix" . }}{{ end }}
-{{- if .Values.oidc.clientSecret.secretName }}
-{{- $_ := set $config "oidc-client-secret-file" "/etc/paved-portal/oidc/client-secret" }}
-{{- end }}
-{{- if .Values.oidc.ca.configMapName }}{{ $_ := set $config "oidc-ca-file" "/etc/paved-portal/ca/ca.crt" }}{{ end }}
-{{- if .Values.tls.secretName }}
-{{- $_ := set $config "tls-cert" "/etc/paved-portal/tls/tls.crt" }}
-{{- $_ := set $config "tls-key" "/etc/paved-portal/tls/tls.key" }}
-{{- end }}
-{{- with .Values.namespaceTemplate }}{{ $_ := set $config "namespace-template" . }}{{ end }}
-{{- with .Values.trustedProxies }}{{ $_ := set $config "trusted-proxy" . }}{{ end }}
-{{- toYaml $config }}
 {{- end }}
 
-{{/* The volumes for the configuration, each by its folder below /etc/paved-portal. */}}
-{{- define "portal.volumes" -}}
-- name: config
-  configMap:
-    name: {{ include "portal.name" . }}
-- name: sessions
-  secret:
-    secretName: {{ quote .Values.sessions.secretName }}
-    defaultMode: 288 # 0440
-    items:
-    {{- range .Values.sessions.keys }}
-    - key: {{ . | quote }}
-      path: {{ . | quote }}
-    {{- end }}
-{{- with .Values.oidc.clientSecret }}
-{{- if .secretName }}
-- name: oidc
-  secret:
-    secretName: {{ quote .secretName }}
-    defaultMode: 288 # 0440
-    items:
-    - key: {{ .key | quote }}
-      path: client-secret
+{{/* Connections to DNS and to the API server. */}}
+{{- define "chart.egress" -}}
+{{- with .Values.networkPolicy.egress }}
+{{- with .dns }}
+{{- if .enabled }}
+- ports:
+  - port: {{ .port }}
+    protocol: UDP
+  - port: {{ .port }}
+    protocol: TCP
+  {{- with .to }}
+  to: {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 {{- end }}
-{{- with .Values.oidc.ca }}
-{{- if .configMapName }}
-- name: ca
-  configMap:
-    name: {{ quote .configMapName }}
-    items:
-    - key: {{ .key | quote }}
-      path: ca.crt
+{{- with .apiServer }}
+{{- if .enabled }}
+- ports:
+  {{- range .ports }}
+  - port: {{ . }}
+    protocol: TCP
+  {{- end }}
+  {{- with .to }}
+  to: {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 {{- end }}
-{{- with .Values.tls.secretName }}
-- name: tls
-  secret:
-    secretName: {{ quote . }}
-    defaultMode: 288 # 0440
 {{- end }}
 {{- end }}

@@ -1,7 +1,7 @@
 //! Our own chart repositories, at the addresses from which environments install charts.
 //!
 //! `e2e/charts/<host>/<path>/<chart>` is a chart of the repository `https://<host>/<path>`. The
-//! portal's chart is the released chart.
+//! chart of the platform is the released chart.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use xtask::workspace;
 
 use super::{process::Program, workdir::Workdir};
 
-/// The host of the portal's chart. No name server knows it.
+/// The host of the chart of the platform. No name server knows it.
 pub const OURS: &str = "charts.paved-road.example";
 
 /// Packs the charts of the workspace, and of an earlier release's `sources`. Returns the folder

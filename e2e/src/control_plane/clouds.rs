@@ -6,6 +6,7 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::{
     NAMESPACE, cluster::Cluster, postgres::Postgres, process::Program, providers, workdir::Workdir,
@@ -17,6 +18,23 @@ const NAME: &str = "fake-providers";
 
 /// The longest time until the fake clouds have started.
 const STARTING: Duration = Duration::from_mins(2);
+
+/// Applies the provider configs. Crossplane installs the families of providers after the providers,
+/// so these kinds may not exist at first.
+async fn configure(cluster: &Cluster) -> Result<()> {
+    let (start, configs) = (Instant::now(), configs::from_guide()?);
+    loop {
+        match cluster.apply(&configs).await {
+            Err(error)
+                if start.elapsed() < STARTING
+                    && format!("{error:#}").contains("no matches for kind") =>
+            {
+                sleep(Duration::from_secs(1)).await;
+            }
+            done => return done,
+        }
+    }
+}
 
 /// Starts the fake providers with the rights that the RBAC manager gives to the real ones, and with
 /// those of test equipment. The kubeconfig `clusters` leads to EKS clusters.
@@ -30,7 +48,7 @@ pub async fn start(
     let start = Instant::now();
     providers::bound(cluster, NAME).await?;
     cluster.apply(&rights()).await?;
-    cluster.apply(&configs::from_guide()?).await?;
+    configure(cluster).await?;
     let account = cluster.account(NAMESPACE, NAME).await?;
     let mut program = Program::new(NAME, &std::env::current_exe()?)
         .args(["fake-providers", "--kubeconfig"])

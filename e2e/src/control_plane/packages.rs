@@ -355,6 +355,15 @@ fn installed(kind: &str, name: &str, package: &str) -> Value {
     })
 }
 
+/// The names of the providers in [`optional`], for the values of the chart.
+pub const OPTIONAL_PROVIDERS: [&str; 5] = [
+    "provider-aws-eks",
+    "provider-aws-iam",
+    "provider-aws-rds",
+    "provider-azure-containerservice",
+    "provider-gcp-container",
+];
+
 /// The Providers that only some options of a claim need. No Configuration depends on them, so the
 /// platform team installs them together with these options.
 pub fn optional(args: &Args) -> Result<Vec<Value>> {
@@ -424,6 +433,11 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
         }
         sleep(Duration::from_millis(500)).await;
     }
+}
+
+/// Whether a Provider is installed.
+pub async fn has_providers(cluster: &Cluster) -> Result<bool> {
+    Ok(!list(cluster, "pkg.crossplane.io", "Provider").await?.is_empty())
 }
 
 async fn all(cluster: &Cluster) -> Result<Vec<(String, DynamicObject)>> {

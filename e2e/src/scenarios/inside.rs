@@ -12,7 +12,7 @@ use crate::eventually::eventually;
 use crate::fixture::{AddOns, Fixture};
 use crate::objects::{reference, resource};
 
-use super::{deletion, in_each_flavour, operations};
+use super::{deletion, guides, in_each_flavour};
 
 const API: &str = "virtual-environment";
 
@@ -193,7 +193,7 @@ async fn leave_behind(fixture: &Fixture, object: &Value, flavour: Flavour) -> Re
         lines.join("\n")
     );
     let environment = [("KUBECONFIG", fixture.plane.kubeconfig())];
-    let printed = operations::run(&script, workspace::root(), &programs, &environment).await?;
+    let printed = guides::run(&script, workspace::root(), &programs, &environment).await?;
     ensure!(printed.contains(text("name")), "{list} does not show it:\n{printed}");
     Ok(())
 }

@@ -14,7 +14,7 @@ use xtask::guide::{self, INSTALLATION};
 use xtask::package::{self, Args, Part, names};
 use xtask::yaml;
 
-use super::operations;
+use super::guides;
 use crate::control_plane::{Program, packages};
 use crate::examples;
 use crate::fixture::Fixture;
@@ -146,7 +146,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> 
     std::os::unix::fs::symlink(&workdir.tools.cli, programs.join("crossplane"))?;
 
     let here = format!("{}/readme", fixture.plane.registry.address);
-    let blocks = operations::blocks(&guide::text(INSTALLATION)?);
+    let blocks = guides::blocks(&guide::text(INSTALLATION)?);
     let mut blocks = blocks.iter().filter(|block| block.contains("crossplane xpkg push"));
     let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
         bail!("the guide does not push packages in two blocks");
@@ -154,9 +154,9 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> 
     let released = released.replacen(manifests::REGISTRY, &here, 1);
     ensure!(released.contains(&here), "the guide has other commands by now:\n{released}");
     let script = built(&released, &here, &folder)?;
-    operations::run(&script, &folder, &programs, &[]).await?;
+    guides::run(&script, &folder, &programs, &[]).await?;
     let script = built(ours, &here, &folder)?;
-    operations::run(&script, &folder, &programs, &[("REGISTRY", Path::new(&here))]).await?;
+    guides::run(&script, &folder, &programs, &[("REGISTRY", Path::new(&here))]).await?;
 
     let args = Args::default();
     let manifest = async |name: &str| -> Result<Value> {

@@ -1,28 +1,28 @@
 //! The commands of the operator's guide have their documented effects.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use crossplane::conditions;
-use crossplane::names::PAUSED;
-use function_paved_road::apis::{APIS, Flavour, find};
+use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests;
 use serde_json::{Value, json};
-use tokio::process::Command;
 use tokio::time::sleep;
-use xtask::guide::{self, INSTALLATION, OPERATIONS};
-use xtask::package::{Args, names};
+use xtask::guide::{self, OPERATIONS};
+use xtask::package::Args;
 use xtask::workspace;
 
+use super::guides::{blocks_of, looks_of, run};
+use super::helm::{Helm, with_chart};
 use super::portrayed;
 use super::upgrade::{self, NEXT};
+use crate::control_plane::packages::OPTIONAL_PROVIDERS;
 use crate::control_plane::{CircuitBreakers, ControlPlane, Function, NAMESPACE, Options, packages};
 use crate::eventually::eventually;
 use crate::fixture::Fixture;
-use crate::objects::{Objects, reference};
-use crate::{examples, kubectl, next_release};
+use crate::objects::Objects;
 
 /// Starts with Crossplane alone. Installs and removes the namespaced APIs, then the claims APIs,
 /// which find the providers installed.
@@ -37,7 +37,6 @@ pub(super) async fn its_documented_commands_run(fixture: Fixture) -> Result<()> 
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
-        team.installs_one_api().await.context("docs/how-to/install.md")?;
         CircuitBreakers::from_plane(&plane)
             .await?
             .have_not_opened_since(&CircuitBreakers::default())
@@ -54,8 +53,9 @@ pub(super) async fn its_documented_commands_run(fixture: Fixture) -> Result<()> 
     portrayed(result, &fixture, "operations").await
 }
 
-/// The guide's variable for the release of an upgrade.
-const RELEASE: &str = "RELEASE=";
+/// The guide's commands that install and upgrade the chart.
+const INSTALL: &str = "helm upgrade --install paved-road";
+const UPGRADE: &str = "helm upgrade paved-road";
 
 /// The namespace of the guide's team.
 const TEAM: &str = "team-vision";
@@ -68,8 +68,10 @@ struct Team {
     fixture: Fixture,
     plane: Arc<ControlPlane>,
     objects: Objects,
-    /// The folder with kubectl.
+    /// The folder with the programs of the guide.
     programs: PathBuf,
+    /// The charts of both releases.
+    charts: [PathBuf; 2],
     /// The processes of the later release's function.
     _later: Function,
 }
@@ -83,10 +85,13 @@ impl Team {
         upgrade::publish(&plane).await?;
         let later = upgrade::function(&plane, 1).await?;
         plane.outer.apply(&[plane.registry.image_config()]).await?;
-        let programs = plane.workdir().subfolder("operations")?;
-        std::os::unix::fs::symlink(plane.kubectl_path(), programs.join("kubectl"))?;
+        let helm = Helm::new(&plane);
+        let programs = helm.programs()?;
+        std::os::unix::fs::symlink(workspace::built("paved")?, programs.join("paved"))?;
+        let charts = [helm.pack(&Args::default().release).await?, helm.pack(NEXT).await?];
         let objects = fixture.objects.clone();
-        Ok(Self { fixture: fixture.clone(), plane, objects, programs, _later: later })
+        let fixture = fixture.clone();
+        Ok(Self { fixture, plane, objects, programs, charts, _later: later })
     }
 
     /// Runs the guide block by block, and checks the results of known blocks.
@@ -98,44 +103,30 @@ impl Team {
         ensure!(!looks.is_empty(), "the guide has no `kubectl get …`");
         let mut looked = 0;
         for block in blocks {
-            let block = block.replace(
-                &format!("{RELEASE}{}", Args::default().release),
-                &format!("{RELEASE}{NEXT}"),
-            );
+            let block = self.prepared(&block)?;
             let printed = self.runs(&format!("{variables}\n{block}")).await?;
             looked +=
                 usize::from(self.look(&block, &printed, flavour).await.context(block.clone())?);
-            if block.contains("kind: Function") {
+            if block.contains(INSTALL) {
                 self.runs(&looks.join("\n")).await?;
             }
         }
-        ensure!(looked == 7, "{looked} blocks of the guide were recognized, not 7");
+        ensure!(looked == 4, "{looked} blocks of the guide were recognized, not 4");
         Ok(())
     }
 
-    /// Follows the short installation after all objects of the guide are gone: the function, and
-    /// one API.
-    async fn installs_one_api(&self) -> Result<()> {
-        let has = |part: &'static str| move |block: &String| block.contains(part);
-        let guide = guide::text(INSTALLATION)?;
-        let (manifest, commands) = (fenced(&guide, |line| line == "```yaml"), blocks(&guide));
-        let manifest = manifest
-            .into_iter()
-            .find(has("kind: Configuration"))
-            .context("the guide has no Configuration")?;
-        let commands = commands
-            .into_iter()
-            .find(has("-f install.yaml"))
-            .context("the guide has no command for install.yaml")?;
-        let file = self.programs.join("install.yaml");
-        std::fs::write(&file, manifest)?;
-        self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;
-        packages::healthy(&self.plane.outer).await?;
-        let api = find("GpuDevWorkspace").context("there are no workspaces")?.info();
-        let api = format!("{}.{}", api.composite.plural, Flavour::Claims.default_group());
-        self.runs(&format!("kubectl wait --for=condition=Offered --timeout=1m xrd {api}")).await?;
-        self.configured(&["default", "function-paved-road", "provider-helm", "provider-kubernetes"])
-            .await
+    /// A block with the packed charts. Roles of the default groups have no group in their names.
+    /// The guide's provider configs need the providers of all options.
+    fn prepared(&self, block: &str) -> Result<String> {
+        let [now, next] = &self.charts;
+        let block = block.replace("-$GROUP ", " ");
+        if block.contains(INSTALL) {
+            let block = with_chart(&block, now)?;
+            let optional = OPTIONAL_PROVIDERS.join(",");
+            let flag = format!("{INSTALL} --set 'providers.optional={{{optional}}}'");
+            return Ok(block.replacen(INSTALL, &flag, 1));
+        }
+        if block.contains(UPGRADE) { with_chart(&block, next) } else { Ok(block) }
     }
 
     /// Runs a script as the cluster's administrator, in the clone.
@@ -147,21 +138,18 @@ impl Team {
     /// Checks the result of a block. Returns whether the block is known.
     async fn look(&self, block: &str, printed: &str, flavour: Flavour) -> Result<bool> {
         match block {
-            _ if block.contains("kind: Function") => {
+            _ if block.contains(INSTALL) => {
                 self.has(flavour, &Args::default().release).await?;
+                // Start the programs that the package runtime would start.
+                self.provided(flavour).await?;
             }
-            _ if block.contains(RELEASE) => self.upgraded(flavour).await?,
-            _ if block.contains("kubectl get paved") => {
-                ensure!(printed.trim().is_empty(), "environments are left:\n{printed}");
-                if flavour == Flavour::Claims {
-                    self.shows_what_no_claim_has(block).await?;
-                }
+            _ if block.contains(UPGRADE) => self.has(flavour, NEXT).await?,
+            _ if block.contains("helm uninstall") => self.has(flavour, NEXT).await?,
+            _ if block.contains("platform uninstall") => {
+                ensure!(printed.contains("left: Crossplane and the providers"), "{printed}");
+                self.without_apis(flavour).await?;
+                self.without_function().await?;
             }
-            _ if block.contains("delete configurations") => self.without_apis(flavour).await?,
-            _ if block.contains("delete functions") => self.without_function().await?,
-            _ if block.contains("\"default\"") => self.without_rights().await?,
-            // Start the programs that the package runtime would start.
-            _ if block.contains("runtimeConfigRef") => self.provided(flavour).await?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -194,75 +182,31 @@ impl Team {
         environment.gone().await
     }
 
-    /// Function and APIs have the later release, and the APIs have the new field.
-    async fn upgraded(&self, flavour: Flavour) -> Result<()> {
-        self.has(flavour, NEXT).await?;
-        for api in APIS {
-            let names = if flavour == Flavour::Claims {
-                &api.info().composite
-            } else {
-                &api.info().namespaced
-            };
-            let name = format!("{}.{}", names.plural, flavour.default_group());
-            let kind = "CompositeResourceDefinition";
-            let xrd = self.objects.get("apiextensions.crossplane.io/v1", kind, "", &name).await?;
-            let xrd = xrd.with_context(|| format!("found no XRD {name}"))?;
-            let schema =
-                &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
-            ensure!(
-                schema["properties"][next_release::FIELD].is_object(),
-                "{name} is not of {NEXT}"
-            );
-        }
-        Ok(())
-    }
-
-    /// The function and one kind of APIs have a release and are healthy, as the guide has waited
-    /// for. Crossplane may still report a package as unhealthy while another package's revisions
-    /// change in its lock (`node … already exists`).
+    /// The function and one kind of APIs have a release. The function is healthy, as the guide has
+    /// waited for.
     async fn has(&self, flavour: Flavour, release: &str) -> Result<()> {
         let registry = Args::default().registry;
-        let apis = APIS.iter().map(|api| {
-            (
-                "Configuration",
-                names::configuration(*api, flavour),
-                registry.configuration(*api, flavour),
-            )
-        });
-        let function = ("Function", registry.installed_function(), registry.function());
-        for (kind, name, package) in apis.chain([function]) {
-            eventually(&format!("{kind} {name} is of {release}, and healthy"), async || {
-                let found = self.objects.get("pkg.crossplane.io/v1", kind, "", &name).await?;
-                let found = found.with_context(|| format!("found no {kind} {name}"))?;
-                let is_it = found["status"]["currentIdentifier"] == format!("{package}:{release}");
-                let is_healthy = conditions::get(&found, "Healthy")["status"] == "True";
-                ensure!(is_it, "it is of another release: {}", found["status"]);
-                Ok(is_healthy.then_some(()))
-            })
-            .await?;
+        let (name, package) = (registry.installed_function(), registry.function());
+        eventually(&format!("Function {name} is of {release}, and healthy"), async || {
+            let found = self.objects.get("pkg.crossplane.io/v1", "Function", "", &name).await?;
+            let found = found.with_context(|| format!("found no Function {name}"))?;
+            let is_it = found["status"]["currentIdentifier"] == format!("{package}:{release}");
+            let is_healthy = conditions::get(&found, "Healthy")["status"] == "True";
+            Ok((is_it && is_healthy).then_some(()))
+        })
+        .await?;
+        for api in APIS {
+            let plural = manifests::names(api.info(), flavour).plural;
+            let name = format!("{plural}.{}", flavour.default_group());
+            for kind in ["CompositeResourceDefinition", "Composition"] {
+                let found = self.objects.get("apiextensions.crossplane.io/v1", kind, "", &name);
+                let found = found.await?.with_context(|| format!("found no {kind} {name}"))?;
+                let version = &found["metadata"]["labels"]["app.kubernetes.io/version"];
+                let is_it = kind != "Composition" || version == release;
+                ensure!(is_it, "{kind} {name} is of {version}");
+            }
         }
         Ok(())
-    }
-
-    /// The guide's command also lists composites without a claim, which would be deleted with their
-    /// kind.
-    async fn shows_what_no_claim_has(&self, block: &str) -> Result<()> {
-        let info = find("XStockPool").context("there are no stock pools")?.info();
-        let mut composite = examples::example(workspace::root(), info.name, Flavour::Claims, TEAM)?;
-        composite["kind"] = info.composite.kind.into();
-        // Paused, because it needs no resources.
-        composite["metadata"] = json!({"name": "without-claim", "annotations": {PAUSED: "true"}});
-        self.objects.apply(&composite).await?;
-        let printed = self.runs(block).await?;
-        self.objects.delete(&composite).await?;
-        ensure!(
-            printed.contains("without-claim"),
-            "a composite without a claim is not shown:\n{printed}"
-        );
-        eventually("the composite is gone", async || {
-            Ok(self.objects.referred(&reference(&composite), "").await?.is_none().then_some(()))
-        })
-        .await
     }
 
     /// These XRDs and all Compositions are gone, so the function has no users left.
@@ -284,29 +228,15 @@ impl Team {
 
     /// Our own objects are gone. The providers, which others may use, are still healthy.
     async fn without_function(&self) -> Result<()> {
-        for role in
-            ["paved-road-catalogue", "paved-road-viewer", "paved-road-user", "paved-road-operator"]
-        {
-            let found =
-                self.objects.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", role).await?;
-            ensure!(found.is_none(), "{role} is left");
-        }
+        let roles = self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRole", "").await?;
+        let is_ours = |role: &Value| {
+            role["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("paved-road"))
+        };
+        let left: Vec<_> = roles.iter().filter(|role| is_ours(role)).collect();
+        ensure!(left.is_empty(), "roles are left: {left:?}");
         let functions = self.objects.list("pkg.crossplane.io/v1", "Function", "").await?;
         ensure!(functions.is_empty(), "a Function is left");
         self.configured(&["default", "provider-helm", "provider-kubernetes"]).await?;
-        self.providers_stay_healthy().await
-    }
-
-    /// The providers run like any others, each with its own account and without our rights.
-    async fn without_rights(&self) -> Result<()> {
-        let roles =
-            self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
-        let ours = |role: &Value| {
-            role["metadata"]["name"].as_str().is_some_and(|name| name.contains("paved-road"))
-        };
-        ensure!(!roles.iter().any(ours), "rights are left");
-        self.configured(&["default"]).await?;
-        self.run_as(|account| account.starts_with("crossplane-contrib-provider-")).await?;
         self.providers_stay_healthy().await
     }
 
@@ -350,57 +280,11 @@ impl Team {
     }
 }
 
-/// The guide's variables, with a team's changes.
+/// The guide's variables, with a team's changes. The examples in the guide have the default group.
 fn variables(block: &str, flavour: Flavour) -> Result<String> {
-    let chosen = "FLAVOUR=namespaced";
-    ensure!(block.contains(chosen), "the guide begins with other variables:\n{block}");
-    Ok(block.replace(chosen, &format!("FLAVOUR={flavour}")))
-}
-
-/// The blocks of a document that are marked `sh`.
-pub(super) fn blocks(document: &str) -> Vec<String> {
-    blocks_of(document, None)
-}
-
-/// The same, and the blocks for one kind of API: `sh claims`.
-fn blocks_of(document: &str, flavour: Option<Flavour>) -> Vec<String> {
-    let own = flavour.map(|flavour| format!("```sh {flavour}"));
-    fenced(document, |line| line == "```sh" || own.as_deref() == Some(line))
-}
-
-/// The blocks of a document with a matching first line.
-fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let mut lines = document.lines();
-    while lines.any(&begins) {
-        let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
-        blocks.push(block.join("\n"));
-    }
-    blocks
-}
-
-/// The `kubectl get` commands within a document's sentences.
-fn looks_of(document: &str) -> Vec<String> {
-    let looks =
-        document.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
-    looks.map(str::to_owned).collect()
-}
-
-/// Runs commands in a folder with these programs, as in a terminal. Stops at the first failure.
-/// Returns their output.
-pub(super) async fn run(
-    block: &str,
-    folder: &Path,
-    programs: &Path,
-    environment: &[(&str, &Path)],
-) -> Result<String> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bash");
-    command.args(["-euo", "pipefail", "-c", block]).current_dir(folder).kill_on_drop(true);
-    command.env("PATH", format!("{}:{path}", programs.display())).envs(environment.iter().copied());
-    command.env(kubectl::CACHE, programs.join("cache"));
-    let output = command.stdin(Stdio::null()).output().await?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "running\n{block}\n{}", complaint.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let (chosen, group) = ("APIS=namespaced", "GROUP=platform.example.org");
+    let is_known = block.contains(chosen) && block.contains(group);
+    ensure!(is_known, "the guide begins with other variables:\n{block}");
+    let block = block.replace(chosen, &format!("APIS={flavour}"));
+    Ok(block.replace(group, &format!("GROUP={}", flavour.default_group())))
 }

@@ -25,8 +25,8 @@ use crate::objects::reference;
 use crate::{examples, next_release};
 
 pub(super) use self::released::{
-    environments_survive_the_apis_first, environments_survive_the_function_first,
-    rolled_back_environments_keep_all_resources,
+    environments_survive_the_adoption_by_the_chart, environments_survive_the_apis_first,
+    environments_survive_the_function_first, rolled_back_environments_keep_all_resources,
 };
 
 /// The later release.
@@ -264,7 +264,11 @@ async fn only(answering: &Function, idle: &Function) -> Result<()> {
 }
 
 /// Waits until an environment uses the Composition of that release.
-async fn follows(fixture: &Fixture, environment: &Environment, release: &str) -> Result<()> {
+pub(super) async fn follows(
+    fixture: &Fixture,
+    environment: &Environment,
+    release: &str,
+) -> Result<()> {
     eventually("the Composition's new revision is used", async || {
         let spec = &environment.composite().await?["spec"];
         let of = if spec["crossplane"].is_null() { spec } else { &spec["crossplane"] };

@@ -173,6 +173,7 @@ fn spawn(args: &Args, output: fs::File) -> Result<Child> {
         args.packages.iter().flat_map(|folder| [OsStr::new("--packages"), folder.as_os_str()]),
     );
     command.args(args.no_install.then_some("--no-install"));
+    command.args(args.chart.then_some("--chart"));
     command.args(args.keep.then_some("--keep"));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
     command.spawn().context("starting the control plane")

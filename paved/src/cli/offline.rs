@@ -1,6 +1,6 @@
 //! Flags of the commands that need no cluster, except `preview`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
@@ -72,6 +72,7 @@ Examples:
   paved platform --settings settings.yaml --cloud-rights aws -o rights/
   paved platform --settings new.yaml --old settings.yaml --check environments/
   paved platform --settings new.yaml --check claim.yaml --observed cluster.yaml
+  paved platform uninstall
 
 Exit codes:
   0  done; with --check, also if environments would change
@@ -200,10 +201,15 @@ pub(crate) enum TextOrJson {
 
 /// Flags of `paved platform`.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Platform {
+    #[cfg(feature = "cluster")]
+    #[command(subcommand)]
+    pub(crate) command: Option<super::online::PlatformCommand>,
+
     /// Settings document, or EnvironmentConfig with Settings in its data.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) settings: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    settings: Option<PathBuf>,
 
     /// API group of your company, for example platform.example.org [default: the flavour's].
     #[arg(long, value_name = "GROUP", value_parser = manifests::group, conflicts_with = "check")]
@@ -250,6 +256,14 @@ pub(crate) struct Platform {
     /// Existing resources and connection Secrets: a file or a folder. Repeatable.
     #[arg(long, value_name = "FILE", requires = "check", help_heading = "Check")]
     pub(crate) observed: Vec<PathBuf>,
+}
+
+impl Platform {
+    /// The file with the Settings.
+    pub(crate) fn settings(&self) -> Result<&Path, Failure> {
+        let missing = || Failure::Usage("--settings: found none; allowed: a file".to_owned());
+        self.settings.as_deref().ok_or_else(missing)
+    }
 }
 
 fn object_name(text: &str) -> Result<String, String> {

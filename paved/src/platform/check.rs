@@ -70,7 +70,7 @@ struct Change<'a> {
 
 impl Change<'_> {
     fn show(&self, args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
-        let (title, after) = self.composed(Some(&args.settings), true, console)?;
+        let (title, after) = self.composed(Some(args.settings()?), true, console)?;
         let before = match self.composed(args.old.as_deref(), false, console) {
             Ok((_, before)) => before,
             Err(Failure::Fatal { message, .. }) => {

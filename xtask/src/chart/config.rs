@@ -14,18 +14,18 @@ const FOLDER: &str = "/etc/paved-portal";
 
 /// The fields of the configuration, and their values in the chart.
 const FOLLOWS: [(&str, &str); 13] = [
-    ("public-url", "/publicUrl"),
-    ("trusted-proxy", "/trustedProxies"),
-    ("oidc-issuer", "/oidc/issuer"),
-    ("oidc-client-id", "/oidc/clientId"),
-    ("oidc-scopes", "/oidc/scopes"),
-    ("oidc-username-claim", "/oidc/usernameClaim"),
-    ("oidc-groups-claim", "/oidc/groupsClaim"),
-    ("oidc-username-prefix", "/oidc/usernamePrefix"),
-    ("oidc-groups-prefix", "/oidc/groupsPrefix"),
-    ("session-ttl", "/sessions/ttl"),
-    ("namespace-template", "/namespaceTemplate"),
-    ("apis", "/apis"),
+    ("public-url", "/portal/publicUrl"),
+    ("trusted-proxy", "/portal/trustedProxies"),
+    ("oidc-issuer", "/portal/oidc/issuer"),
+    ("oidc-client-id", "/portal/oidc/clientId"),
+    ("oidc-scopes", "/portal/oidc/scopes"),
+    ("oidc-username-claim", "/portal/oidc/usernameClaim"),
+    ("oidc-groups-claim", "/portal/oidc/groupsClaim"),
+    ("oidc-username-prefix", "/portal/oidc/usernamePrefix"),
+    ("oidc-groups-prefix", "/portal/oidc/groupsPrefix"),
+    ("session-ttl", "/portal/sessions/ttl"),
+    ("namespace-template", "/portal/namespaceTemplate"),
+    ("apis", "/portal/apis"),
     ("log-level", "/logLevel"),
 ];
 
@@ -50,16 +50,16 @@ pub fn check(case: &Case) -> Result<()> {
             && ["tls.crt", "tls.key"].map(|name| format!("{FOLDER}/tls/{name}")).contains(&file);
         ensure!(is_tls || files.contains(&file), "{flag}: {file} is not mounted: {files:?}");
     }
-    let keys = case.value("/sessions/keys").as_array().context("no keys")?;
+    let keys = case.value("/portal/sessions/keys").as_array().context("no keys")?;
     let keys: Vec<_> = keys
         .iter()
         .map(|key| format!("{FOLDER}/sessions/{}", key.as_str().unwrap_or_default()))
         .collect();
     same("session-key-file", &config["session-key-file"], &json!(keys))?;
     for (flag, path) in [
-        ("oidc-client-secret-file", "/oidc/clientSecret/secretName"),
-        ("oidc-ca-file", "/oidc/ca/configMapName"),
-        ("tls-cert", "/tls/secretName"),
+        ("oidc-client-secret-file", "/portal/oidc/clientSecret/secretName"),
+        ("oidc-ca-file", "/portal/oidc/ca/configMapName"),
+        ("tls-cert", "/portal/tls/secretName"),
     ] {
         ensure!(
             config[flag].is_null() == case.text(path).is_empty(),
@@ -135,7 +135,11 @@ fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let volumes = pod["volumes"].as_array().into_iter().flatten();
     let found: BTreeSet<_> =
         volumes.filter_map(|volume| volume["secret"]["secretName"].as_str()).collect();
-    let named = ["/sessions/secretName", "/oidc/clientSecret/secretName", "/tls/secretName"];
+    let named = [
+        "/portal/sessions/secretName",
+        "/portal/oidc/clientSecret/secretName",
+        "/portal/tls/secretName",
+    ];
     let expected: BTreeSet<_> =
         named.iter().map(|path| case.text(path)).filter(|name| !name.is_empty()).collect();
     ensure!(

@@ -8,14 +8,13 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::package::chart;
 use crate::tools;
 
 /// The oldest Kubernetes that the chart supports.
 pub const KUBERNETES: &str = "1.30.0";
 
 /// The release and its namespace.
-pub const NAMESPACE: &str = "paved-portal";
+pub const NAMESPACE: &str = "paved-road";
 
 /// Helm, and a packed chart.
 pub struct Helm {
@@ -32,11 +31,11 @@ impl Helm {
         Ok(Self { program: tools::path(&tools::HELM)?, chart })
     }
 
-    /// Fails if Helm finds an error in the chart's sources.
+    /// Fails if Helm finds an error in the chart.
     pub fn lint(&self, values: &Path) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.args(["lint", "--strict", "--quiet", "--kube-version", KUBERNETES, "--values"]);
-        let answer = command.arg(values).arg(chart::folder()).output().context("starting helm")?;
+        let answer = command.arg(values).arg(&self.chart).output().context("starting helm")?;
         ensure!(answer.status.success(), "helm lint: {}", told(&answer));
         Ok(())
     }
@@ -83,6 +82,20 @@ fn told(answer: &Output) -> String {
 }
 
 impl Objects {
+    /// The objects of a program, by their label.
+    pub fn of(&self, program: &str) -> Self {
+        let label = "app.kubernetes.io/name";
+        let is_its = |object: &&Value| object["metadata"]["labels"][label] == program;
+        Self(self.0.iter().filter(is_its).cloned().collect())
+    }
+
+    /// The objects that Helm keeps.
+    pub fn kept(&self) -> Self {
+        let policy =
+            |object: &Value| object["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep";
+        Self(self.0.iter().filter(|object| policy(object)).cloned().collect())
+    }
+
     /// All objects of a kind.
     pub fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.0.iter().filter(move |object| object["kind"] == kind)

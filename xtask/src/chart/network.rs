@@ -9,7 +9,7 @@ use super::{Case, same};
 pub fn check(case: &Case) -> Result<()> {
     let service = &case.objects.one("Service")?["spec"];
     selects(case, &json!({"matchLabels": service["selector"]}))?;
-    let port = json!([{"name": case.port(), "port": case.value("/service/port"), "targetPort": case.port(),
+    let port = json!([{"name": case.port(), "port": case.value("/portal/service/port"), "targetPort": case.port(),
         "appProtocol": case.port()}]);
     same("the Service's ports", &service["ports"], &port)?;
     policy(case)?;
@@ -37,7 +37,7 @@ fn policy(case: &Case) -> Result<()> {
     let policy = &case.objects.one("NetworkPolicy")?["spec"];
     selects(case, &policy["podSelector"])?;
     same("the types of the policy", &policy["policyTypes"], &json!(["Ingress", "Egress"]))?;
-    let from = case.value("/networkPolicy/ingress/from");
+    let from = case.value("/portal/networkPolicy/ingress/from");
     let ingress = json!([{"ports": [{"port": case.port(), "protocol": "TCP"}], "from": from}]);
     same("the allowed ingress", &policy["ingress"], &ingress)?;
     let egress = case.value("/networkPolicy/egress");
@@ -48,9 +48,10 @@ fn policy(case: &Case) -> Result<()> {
     let mut expected = vec![
         dns,
         rule(&ports, &egress["apiServer"]["to"]),
-        rule(&[(&issuer(case), "TCP")], &egress["issuer"]["to"]),
+        rule(&[(&issuer(case), "TCP")], case.value("/portal/networkPolicy/issuer/to")),
     ];
-    expected.extend(egress["extra"].as_array().into_iter().flatten().cloned());
+    let extra = case.value("/portal/networkPolicy/extra");
+    expected.extend(extra.as_array().into_iter().flatten().cloned());
     same("the allowed egress", &policy["egress"], &json!(expected))
 }
 
@@ -67,7 +68,7 @@ fn rule(ports: &[(&Value, &str)], to: &Value) -> Value {
 
 /// The port of the OpenID provider.
 fn issuer(case: &Case) -> Value {
-    let rest = case.text("/oidc/issuer").trim_start_matches("https://");
+    let rest = case.text("/portal/oidc/issuer").trim_start_matches("https://");
     let host = rest.split('/').next().unwrap_or_default();
     json!(host.split_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(443))
 }
@@ -75,7 +76,7 @@ fn issuer(case: &Case) -> Value {
 fn leads_here(case: &Case, ingress: &Value) -> Result<()> {
     let service = &case.objects.one("Service")?["metadata"]["name"];
     let backend = json!({"service": {"name": service, "port": {"name": case.port()}}});
-    let host = case.text("/publicUrl").trim_start_matches("https://").trim_end_matches('/');
+    let host = case.text("/portal/publicUrl").trim_start_matches("https://").trim_end_matches('/');
     let rules = json!([{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]);
     same("the Ingress' rules", &ingress["rules"], &rules)?;
     same("hosts with TLS", &ingress["tls"][0]["hosts"], &json!([host]))

@@ -28,13 +28,13 @@ pub fn check(case: &Case) -> Result<()> {
         format!("{image_of}@{digest}")
     };
     same("the image", &json!(image), &json!(expected))?;
-    same("the resources", &container["resources"], case.value("/resources"))?;
+    same("the resources", &container["resources"], case.value("/portal/resources"))?;
     ensure!(container["resources"]["limits"]["memory"].is_string(), "memory has no limit");
     disruptions(case)
 }
 
 fn replaced(case: &Case, deployment: &Value, pod: &Value) -> Result<()> {
-    same("replicas", &deployment["replicas"], case.value("/replicas"))?;
+    same("replicas", &deployment["replicas"], case.value("/portal/replicas"))?;
     ensure!(deployment["replicas"].as_u64() >= Some(2), "fewer than two replicas");
     let rolling =
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
@@ -87,7 +87,7 @@ fn probes(case: &Case, container: &Value) -> Result<()> {
 
 fn disruptions(case: &Case) -> Result<()> {
     let budget = &case.objects.one("PodDisruptionBudget")?["spec"];
-    let most = case.value("/podDisruptionBudget/maxUnavailable");
+    let most = case.value("/portal/podDisruptionBudget/maxUnavailable");
     same("the maximum of unavailable pods", &budget["maxUnavailable"], most)?;
     selects(case, &budget["selector"])
 }

@@ -57,10 +57,11 @@ fn single(rules: &Value) -> Result<BTreeSet<[String; 3]>> {
 }
 
 fn expected(case: &Case) -> Result<BTreeSet<[String; 3]>> {
-    let mut groups = Vec::new();
+    let mut groups = super::platform::groups(&case.values)?;
     for flavour in Flavour::ALL {
-        let named = case.value(&format!("/apiGroups/{flavour}")).as_array().into_iter().flatten();
-        groups.extend(named.filter_map(Value::as_str).map(|group| (flavour, group.to_owned())));
+        let others = case.value(&format!("/otherGroups/{flavour}")).as_array();
+        let others = others.into_iter().flatten().filter_map(Value::as_str);
+        groups.extend(others.map(|group| (flavour, group.to_owned())));
     }
     single(&json!(rbac::portal(&groups)?))
 }
@@ -70,7 +71,7 @@ fn impersonation(case: &Case) -> Value {
     let rules: Vec<_> = ["users", "groups"]
         .iter()
         .filter_map(|resource| {
-            let names = case.value(&format!("/impersonation/{resource}"));
+            let names = case.value(&format!("/portal/impersonation/{resource}"));
             let rule = json!({"apiGroups": [""], "resources": [resource], "resourceNames": names, "verbs": ["impersonate"]});
             names.as_array().is_some_and(|names| !names.is_empty()).then_some(rule)
         })

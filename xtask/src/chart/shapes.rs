@@ -81,8 +81,9 @@ fn labels(case: &Case, object: &Value) -> Result<()> {
     let labels = &metadata["labels"];
     same("the label", &labels["app.kubernetes.io/name"], &json!("paved-portal"))?;
     same("the label", &labels["app.kubernetes.io/instance"], &json!(NAMESPACE))?;
-    let own =
-        Some(case.text("/fullnameOverride")).filter(|name| !name.is_empty()).unwrap_or(NAMESPACE);
+    let default = format!("{NAMESPACE}-portal");
+    let own = Some(case.text("/portal/fullnameOverride"));
+    let own = own.filter(|name| !name.is_empty()).unwrap_or(&default);
     let name = metadata["name"].as_str().unwrap_or_default();
     let fits = if object["kind"].as_str().is_some_and(|kind| kind.starts_with("ClusterRole")) {
         name.starts_with(&format!("{NAMESPACE}:{own}"))

@@ -9,18 +9,25 @@ use serde_json::{Value, json};
 
 use super::helm::{Helm, NAMESPACE, Objects};
 use super::same;
+use crate::package::portal;
 use crate::yaml;
 
-/// Values, and the kinds that they remove.
+/// The label of the controller's objects.
+const CONTROLLER: &str = "paved-controller";
+
+/// The portal's connections to its OpenID provider.
+const ISSUER: &str = "portal.networkPolicy.issuer";
+
+/// Values, and the kinds of the portal's objects that they remove.
 const OFF: [(&str, &[&str]); 4] = [
     ("rbac.create=false", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
-    ("podDisruptionBudget.enabled=false", &["PodDisruptionBudget"]),
-    (
-        r#"networkPolicy={"ingress": {"enabled": false}, "egress": {"enabled": false}}"#,
-        &["NetworkPolicy"],
-    ),
-    (r#"serviceAccount={"create": false, "name": "existing"}"#, &["ServiceAccount"]),
+    ("portal.podDisruptionBudget.enabled=false", &["PodDisruptionBudget"]),
+    (NO_POLICY, &["NetworkPolicy"]),
+    (r#"portal.serviceAccount={"create": false, "name": "existing"}"#, &["ServiceAccount"]),
 ];
+
+const NO_POLICY: &str =
+    "portal.networkPolicy.ingress.enabled=false,networkPolicy.egress.enabled=false";
 
 /// Returns the number of tested options.
 pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
@@ -28,14 +35,16 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
         let text = helm.template(values, &[set]).with_context(|| set.to_owned())?;
         Ok::<_, anyhow::Error>(Objects(yaml::documents(&text)?))
     };
+    let all = render;
+    let render = |set: &str| Ok::<_, anyhow::Error>(all(set)?.of(portal::NAME));
     for (set, kinds) in OFF {
         let objects = render(set)?;
         let left: Vec<_> = kinds.iter().filter(|kind| objects.all(kind).next().is_some()).collect();
         ensure!(left.is_empty(), "{set}: still found {left:?}");
         objects.one("Deployment").with_context(|| set.to_owned())?;
     }
-    for part in ["dns", "apiServer", "issuer"] {
-        let objects = render(&format!("networkPolicy.egress.{part}.enabled=false"))?;
+    for part in ["networkPolicy.egress.dns", "networkPolicy.egress.apiServer", ISSUER] {
+        let objects = render(&format!("{part}.enabled=false"))?;
         let rules = objects.one("NetworkPolicy")?["spec"]["egress"].as_array().map(Vec::len);
         ensure!(rules == Some(2), "without {part}: expected two rules for egress, found {rules:?}");
     }
@@ -48,20 +57,31 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     let existing = render(OFF[3].0)?;
     let account = &existing.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
     same("the pods' account", account, &json!("existing"))?;
-    impersonates_any(&render("impersonation.anyUser=true")?, "users")?;
-    impersonates_any(&render("impersonation.anyGroup=true")?, "groups")?;
-    controller(&render("controller.enabled=true")?)?;
-    protects_namespaces(&render("controller.enabled=true")?)?;
-    let objects = render(r#"controller={"enabled": true, "protectNamespaces": false}"#)?;
+    impersonates_any(&render("portal.impersonation.anyUser=true")?, "users")?;
+    impersonates_any(&render("portal.impersonation.anyGroup=true")?, "groups")?;
+    controller(&all("controller.enabled=true")?)?;
+    protects_namespaces(&all("controller.enabled=true")?.of(CONTROLLER))?;
+    let objects = all("controller.protectNamespaces=false")?.of(CONTROLLER);
     for kind in ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"] {
         ensure!(objects.all(kind).next().is_none(), "without protection there is a {kind}");
     }
-    Ok(OFF.len() + 9)
+    for (set, left) in [
+        ("controller.enabled=false", [true, true, false]),
+        ("portal.enabled=false", [true, false, true]),
+        ("platform.enabled=false", [false, true, true]),
+    ] {
+        let objects = all(set)?;
+        let parts = [objects.kept(), objects.of(portal::NAME), objects.of(CONTROLLER)];
+        let found = parts.map(|part| !part.0.is_empty());
+        ensure!(found == left, "{set}: platform, portal and controller are there: {found:?}");
+    }
+    Ok(OFF.len() + 12)
 }
 
 /// The controller has an account, rights and pods of its own, and the portal's Service does not reach
 /// the pods.
 fn controller(objects: &Objects) -> Result<()> {
+    let own = objects.of(CONTROLLER);
     for kind in [
         "ClusterRole",
         "ClusterRoleBinding",
@@ -72,13 +92,9 @@ fn controller(objects: &Objects) -> Result<()> {
         "RoleBinding",
         "ServiceAccount",
     ] {
-        let count = objects.all(kind).count();
-        ensure!(count == 2, "with a controller there are {count} of {kind}, and not two");
+        own.one(kind)?;
     }
-    let is_controller = |one: &&Value| {
-        one["metadata"]["name"].as_str().is_some_and(|name| name.ends_with("-controller"))
-    };
-    let deployment = objects.all("Deployment").find(is_controller).context("no controller")?;
+    let deployment = own.one("Deployment")?;
     let pod = &deployment["spec"]["template"];
     let selector = &objects.one("Service")?["spec"]["selector"];
     let name = "app.kubernetes.io/name";

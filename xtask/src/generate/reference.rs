@@ -104,7 +104,7 @@ fn core_scenarios() -> Result<String> {
     Ok(names.iter().map(|name| format!("- `{name}`")).collect::<Vec<_>>().join("\n"))
 }
 
-/// The commands that users see, with their names. A command with commands of its own is not one.
+/// The commands that users see, with their names. A command that only has commands is not one.
 fn shown(command: &clap::Command) -> Vec<(String, &clap::Command)> {
     let seen = command.get_subcommands();
     let seen = seen.filter(|one| !one.is_hide_set() && one.get_name() != "help");
@@ -112,7 +112,9 @@ fn shown(command: &clap::Command) -> Vec<(String, &clap::Command)> {
         let name = one.get_name();
         let inner = shown(one).into_iter().map(|(inner, one)| (format!("{name} {inner}"), one));
         let inner: Vec<_> = inner.collect();
-        if inner.is_empty() { vec![(name.to_owned(), one)] } else { inner }
+        let has_flags = one.get_arguments().any(|flag| flag.get_id() != "help");
+        let own = (inner.is_empty() || has_flags).then(|| (name.to_owned(), one));
+        own.into_iter().chain(inner).collect::<Vec<_>>()
     });
     each.collect()
 }
@@ -131,7 +133,8 @@ fn commands(command: &clap::Command) -> String {
 fn flags(command: &clap::Command) -> String {
     let section = |(title, one): (String, &clap::Command)| {
         let usage = one.clone().render_usage().to_string();
-        let usage: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
+        let usage = usage.trim_start_matches("Usage:").lines().map(str::trim);
+        let usage: Vec<&str> = usage.filter(|line| !line.is_empty()).collect();
         let own = |flag: &&clap::Arg| {
             !flag.is_hide_set() && !["help", "version"].contains(&flag.get_id().as_str())
         };
@@ -140,7 +143,7 @@ fn flags(command: &clap::Command) -> String {
         let rows = values.into_iter().chain(flags).map(|flag| vec![name(flag), meaning(flag)]);
         format!(
             "### Flags of `paved {title}`\n\nUsage: `{}`\n\n{}\n",
-            usage.join(" "),
+            usage.join("` or `"),
             table(&["flag", "meaning"], rows)
         )
     };

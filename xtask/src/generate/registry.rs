@@ -24,8 +24,8 @@ const PLACES: [&str; 7] = [
 /// The path of one of our packages behind a registry, or the variable of a shell block.
 const MENTION: &str = concat!(
     r"\b[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?(?:/[a-z0-9._-]+)*?",
-    r"(?<package>/function-paved-road:|/configuration-|/paved-portal\b|/charts/paved-portal\b)",
-    r"|REGISTRY=(?<value>[a-z0-9][a-z0-9./:_-]*)"
+    r"(?<package>/function-paved-road:|/configuration-|/paved-portal\b|/charts/paved-road\b)",
+    r"|REGISTRY=(?<value>[a-z0-9][a-z0-9./:_-]*)|(?m:^registry: (?<chart>[a-z0-9./:_-]+))"
 );
 
 /// The repository of the source, without a scheme. Its name is the project's.
@@ -37,7 +37,7 @@ const INSTALLED: &str = r"\b[a-z0-9-]+-function-paved-road\b";
 /// A release version after the name of a package, of an archive or of a variable.
 const VERSION: &str = concat!(
     r"(?<before>function-paved-road:v|configuration-[$a-zA-Z-]+:v|\$name:v|\.xpkg\):v",
-    r"|paved-portal(?::v|-)|/paved(?::|/v)|RELEASE=v|(?m:^paved ))",
+    r"|paved-portal:v|paved-road-|/paved(?::|/v)|RELEASE=v|(?m:^paved ))",
     r"[0-9]+\.[0-9]+\.[0-9]+"
 );
 
@@ -73,7 +73,8 @@ pub(super) fn documents() -> Result<Vec<(String, String)>> {
 fn with_registry(text: &str, mention: &Regex, registry: &str) -> String {
     let replacement = |found: &Captures<'_>| match found.name("package") {
         Some(package) => format!("{registry}{}", package.as_str()),
-        None => format!("REGISTRY={registry}"),
+        None if found.name("value").is_some() => format!("REGISTRY={registry}"),
+        None => format!("registry: {registry}"),
     };
     mention.replace_all(text, replacement).into_owned()
 }
@@ -131,8 +132,8 @@ mod tests {
                 "`old.example.org/a/configuration-stock-pool-claims`",
                 "ghcr.io/x/configuration-stock",
             ),
-            ("repository: old.example.org/a/paved-portal\n", "ghcr.io/x/paved-portal\n"),
-            ("oci://127.0.0.1:5000/a/charts/paved-portal", "oci://ghcr.io/x/charts/paved-portal"),
+            ("registry: old.example.org/a\n", "registry: ghcr.io/x\n"),
+            ("oci://127.0.0.1:5000/a/charts/paved-road", "oci://ghcr.io/x/charts/paved-road"),
             ("export REGISTRY=old.example.org/a\n", "export REGISTRY=ghcr.io/x\n"),
         ] {
             let found = with_registry(before, &mention, "ghcr.io/x");
@@ -175,7 +176,7 @@ mod tests {
             "registry.example.org/a/configuration-$api-$FLAVOUR:v0.1.0",
             "$(basename $package .xpkg):v0.1.0",
             "RELEASE=v0.1.0",
-            "paved-portal-0.1.0.tgz",
+            "paved-road-0.1.0.tgz",
             "https://example.org/paved/v0.1.0/paved.tar.gz",
             "paved 0.1.0\n",
         ] {

@@ -1,4 +1,9 @@
-//! The portal's chart as a Helm package, with the release's version and the reference of the image.
+//! The chart of the platform as a Helm package, with the release's version and registry.
+//!
+//! The templates in `deploy/chart` have no XRDs, Compositions, policies and rights. They read
+//! [`objects`], which the packaging adds.
+
+mod objects;
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +13,20 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Args, Registry, image, portal};
+use super::{Args, Registry, image};
 use crate::workspace;
 
 /// Files that are not packed. The values in `ci` are only for checks.
 const NOT_PACKED: [&str; 2] = ["ci", ".helmignore"];
 
+/// The file with the schema of the values.
+const SCHEMA: &str = "values.schema.json";
+
 /// The path of the chart in the sources.
 const FOLDER: &str = "deploy/chart";
+
+/// The name of the chart.
+pub const NAME: &str = "paved-road";
 
 /// The folder of the chart.
 pub fn folder() -> PathBuf {
@@ -26,17 +37,23 @@ pub fn folder() -> PathBuf {
 pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
     let version = version(&args.release);
     let mut files = BTreeMap::new();
-    read(&args.place.root().join(FOLDER), portal::NAME, &mut files)?;
-    let here = Registry::default().portal();
+    read(&args.place.root().join(FOLDER), NAME, &mut files)?;
+    for (path, value) in objects::files(args)? {
+        files.insert(format!("{NAME}/{path}"), format!("{value}\n").into_bytes());
+    }
+    let schema = format!("{NAME}/{SCHEMA}");
+    let strict = objects::with_settings(files.get(&schema).context("the chart has no schema")?)?;
+    files.insert(schema, strict);
+    let here = Registry::default().to_string();
     for (path, field, from, to) in [
         ("Chart.yaml", "version", env!("CARGO_PKG_VERSION"), version),
         ("Chart.yaml", "appVersion", concat!("v", env!("CARGO_PKG_VERSION")), &args.release),
-        ("values.yaml", "  repository", &here, &args.registry.portal()),
+        ("values.yaml", "registry", &here, &args.registry.to_string()),
     ] {
         replace(&mut files, path, &format!("\n{field}: {from}\n"), &format!("\n{field}: {to}\n"))?;
     }
     let files: Vec<_> = files.iter().map(|(path, content)| (&**path, 0o644, &**content)).collect();
-    let file = output.join(format!("{}-{version}.tgz", portal::NAME));
+    let file = output.join(format!("{NAME}-{version}.tgz"));
     let packed = image::gzip(&image::tar(&files)?, image::Effort::Best)?;
     fs::write(&file, packed).with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
@@ -67,7 +84,7 @@ fn read(folder: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Res
 
 /// Replaces a line, and keeps the comments around it.
 fn replace(files: &mut BTreeMap<String, Vec<u8>>, path: &str, from: &str, to: &str) -> Result<()> {
-    let content = files.get_mut(&format!("{}/{path}", portal::NAME));
+    let content = files.get_mut(&format!("{NAME}/{path}"));
     let content = content.with_context(|| format!("the chart has no {path}"))?;
     let text = str::from_utf8(content).with_context(|| format!("reading {path}"))?;
     ensure!(
@@ -85,6 +102,7 @@ mod tests {
 
     use std::io::Read;
 
+    use function_paved_road::apis::APIS;
     use serde_json::{Value, json};
 
     use super::*;
@@ -106,24 +124,24 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_has_the_version_and_the_image_of_its_release() {
+    fn chart_has_the_version_and_the_registry_of_its_release() {
         let registry = "ghcr.io/acme".parse().unwrap();
         let (name, files) =
             packed(&Args { release: "v1.2.3-rc.1".to_owned(), registry, ..Args::default() });
-        assert_eq!(name, "paved-portal-1.2.3-rc.1.tgz");
-        let chart = &yaml::documents(&files["paved-portal/Chart.yaml"]).unwrap()[0];
+        assert_eq!(name, "paved-road-1.2.3-rc.1.tgz");
+        let chart = &yaml::documents(&files["paved-road/Chart.yaml"]).unwrap()[0];
         assert_eq!(
             (&chart["version"], &chart["appVersion"]),
             (&json!("1.2.3-rc.1"), &json!("v1.2.3-rc.1"))
         );
-        let values = &yaml::documents(&files["paved-portal/values.yaml"]).unwrap()[0];
-        assert_eq!(values["image"]["repository"], "ghcr.io/acme/paved-portal");
-        assert!(files.contains_key("paved-portal/files/rights.yaml"));
+        let values = &yaml::documents(&files["paved-road/values.yaml"]).unwrap()[0];
+        assert_eq!(values["registry"], "ghcr.io/acme");
+        assert!(files.contains_key("paved-road/files/common.json"));
         assert!(files.keys().all(|path| !path.contains("/ci/")), "{:?}", files.keys());
     }
 
     #[test]
-    fn the_same_chart_gives_the_same_file() {
+    fn same_sources_give_the_same_chart() {
         let made = || {
             let folder = tempfile::tempdir().unwrap();
             fs::read(write(&Args::default(), folder.path()).unwrap()).unwrap()
@@ -133,13 +151,15 @@ mod tests {
 
     /// The values and the schema have the same fields. The schema allows no other field.
     #[test]
-    fn the_schema_knows_every_value_and_no_other() {
-        let schema = fs::read_to_string(folder().join("values.schema.json")).unwrap();
+    fn schema_knows_every_value_and_no_other() {
+        let schema = fs::read_to_string(folder().join(SCHEMA)).unwrap();
         let schema: Value = serde_json::from_str(&schema).unwrap();
         let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
         let mut known = schema["properties"].as_object().unwrap().clone();
         known.remove("global");
         compare("", &values, &json!({"properties": known, "additionalProperties": false}));
+        assert_eq!(schema["required"], json!(["group"]));
+        assert_eq!(values["group"], "", "no installation has a group by accident");
     }
 
     fn compare(path: &str, values: &Value, schema: &Value) {
@@ -154,9 +174,19 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_values_and_schema_are_the_apis() {
+        let schema = fs::read_to_string(folder().join(SCHEMA)).unwrap();
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
+        let apis = json!(APIS.iter().map(|api| api.info().name).collect::<Vec<_>>());
+        assert_eq!(values["kinds"], apis);
+        assert_eq!(schema["properties"]["kinds"]["items"]["enum"], apis);
+    }
+
+    #[test]
     fn values_contain_no_secret() {
         let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
-        let names: Vec<_> = ["/oidc/clientSecret", "/sessions", "/tls"]
+        let names: Vec<_> = ["/portal/oidc/clientSecret", "/portal/sessions", "/portal/tls"]
             .iter()
             .flat_map(|path| values.pointer(path).unwrap().as_object().unwrap().keys().cloned())
             .collect();

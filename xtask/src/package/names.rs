@@ -39,7 +39,7 @@ impl Registry {
         format!("{self}/{}", super::portal::DEMO.name)
     }
 
-    /// The folder of the portal's chart. Helm adds the chart's name.
+    /// The folder of the chart. Helm adds the chart's name.
     pub fn charts(&self) -> String {
         format!("{self}/charts")
     }
@@ -84,10 +84,7 @@ impl FromStr for Registry {
     }
 }
 
-/// The name of an API's Configuration: `configuration-gpu-workspace-claims`.
-pub fn configuration(api: &dyn AnyApi, flavour: Flavour) -> String {
-    format!("configuration-{}-{flavour}", api.info().name)
-}
+pub use function_paved_road::manifests::configuration;
 
 /// Checks a version. Crossplane accepts and compares only semantic versions.
 pub(crate) fn release(text: &str) -> Result<String, String> {

@@ -16,7 +16,7 @@ use super::{
     index, licenses, sbom,
 };
 
-/// The name of the portal's image and of its chart.
+/// The name of the portal's image.
 pub const NAME: &str = "paved-portal";
 
 /// An image of `paved` that starts one of its commands.

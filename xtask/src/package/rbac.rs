@@ -2,12 +2,12 @@
 //! act in the cluster.
 //!
 //! The rights are derived from the composed resources, so no kind can be forgotten. This includes
-//! the portal's rights, which are in its chart.
+//! the rights of the portal and the controller, which are in the chart.
 
-mod controller;
-mod home;
-mod people;
-mod portal;
+pub mod controller;
+pub mod home;
+pub mod people;
+pub mod portal;
 mod rule;
 
 use std::collections::BTreeMap;
@@ -22,20 +22,11 @@ use crate::composed::{self, Composed};
 use crate::{workspace, yaml};
 use rule::{GET, Plurals, Rights};
 
-/// The rights from which the portal's chart creates its role.
-const PORTAL: &str = "deploy/chart/files/rights.yaml";
-
-/// The same for the controller.
-const CONTROLLER: &str = "deploy/chart/files/controller-rights.yaml";
-
-/// The spec of the policy on namespaces, for the chart.
-const NAMESPACE_POLICY: &str = "deploy/chart/files/namespace-policy.yaml";
-
 /// The manifest of a controller without the chart.
 const MANIFEST: &str = "package/controller.yaml";
 
 /// The generated files by path from the repository's root: the manifests in `package/rbac/`, and
-/// the rights for the portal's chart.
+/// the controller's.
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
@@ -47,9 +38,6 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
         (provider("claims"), home::provider_kubernetes(composed, Flavour::Claims)?),
         (provider("namespaced"), home::provider_kubernetes(composed, Flavour::Namespaced)?),
         (provider("helm"), home::provider_helm(composed)?),
-        (PORTAL.to_owned(), vec![portal::rights(composed)?]),
-        (CONTROLLER.to_owned(), vec![controller::rights(composed)?]),
-        (NAMESPACE_POLICY.to_owned(), vec![controller::policy_spec()]),
         (MANIFEST.to_owned(), controller::manifest(composed)?),
     ]))
 }
@@ -99,15 +87,6 @@ fn own(flavour: Flavour, group: &str, verbs: &[&str]) -> Rights {
         }
     }
     rights
-}
-
-/// The rules of the same rights for the chart, which adds the group.
-fn own_without_group(flavour: Flavour, verbs: &[&str]) -> Vec<Value> {
-    let mut rules = own(flavour, "", verbs).rules();
-    for rule in rules.iter_mut().filter_map(Value::as_object_mut) {
-        rule.remove("apiGroups");
-    }
-    rules
 }
 
 /// The rights to get the selected composed resources of environments.

@@ -90,11 +90,11 @@ pub fn all(release: &Release<'_>) -> Result<Vec<Artifact>> {
             content: Content::Image(file(&format!("{name}.oci.tar"))?),
         });
     }
-    let chart = chart::version(version);
+    let number = chart::version(version);
     artifacts.push(Artifact {
-        reference: format!("{}/{}:{chart}", registry.charts(), portal::NAME),
+        reference: format!("{}/{}:{number}", registry.charts(), chart::NAME),
         sbom: None,
-        content: Content::Chart(file(&format!("{}-{chart}.tgz", portal::NAME))?, registry.charts()),
+        content: Content::Chart(file(&format!("{}-{number}.tgz", chart::NAME))?, registry.charts()),
     });
     Ok(artifacts)
 }

@@ -18,7 +18,7 @@ use super::{
     verification::Verification,
 };
 use crate::{
-    package::{Registry, archive, portal, sums},
+    package::{Registry, archive, chart, portal, sums},
     server::Server,
     tools,
 };
@@ -67,7 +67,7 @@ pub fn run(packages: &Path, version: &str) -> Result<()> {
         "configuration-".to_owned(),
         format!("{}:", portal::NAME),
         format!("{}:", portal::DEMO.name),
-        format!("charts/{}:", portal::NAME),
+        format!("charts/{}:", chart::NAME),
     ];
     for name in &names {
         attack.change_artifact(name, &registry, &published)?;

@@ -18,7 +18,12 @@ use futures::{
 };
 use serde_json::{Value, json};
 use tokio::{sync::Mutex, task::spawn_blocking};
-use xtask::{package::image::sha256, released::FIRST, workspace};
+use xtask::{
+    guide,
+    package::{chart, image::sha256},
+    released::FIRST,
+    workspace,
+};
 
 use super::{NEXT, Part, Release, State, follows, install, installation, reference};
 use crate::control_plane::{CircuitBreakers, ControlPlane, Function, Options, packages};
@@ -26,7 +31,7 @@ use crate::environment::{Environment, is_ready, slot};
 use crate::eventually::eventually;
 use crate::fixture::Fixture;
 use crate::objects::Objects;
-use crate::scenarios::portrayed;
+use crate::scenarios::{helm::Helm, portrayed};
 
 pub(crate) async fn environments_survive_the_function_first(fixture: Fixture) -> Result<()> {
     play(&fixture, Order::FunctionFirst, "function-first").await
@@ -34,6 +39,11 @@ pub(crate) async fn environments_survive_the_function_first(fixture: Fixture) ->
 
 pub(crate) async fn environments_survive_the_apis_first(fixture: Fixture) -> Result<()> {
     play(&fixture, Order::ApisFirst, "apis-first").await
+}
+
+/// The documented adoption: Helm takes over the objects that kubectl applied, and upgrades them.
+pub(crate) async fn environments_survive_the_adoption_by_the_chart(fixture: Fixture) -> Result<()> {
+    play(&fixture, Order::Chart, "by-the-chart").await
 }
 
 /// Environments with today's new fields and resources keep all of them under the first release's
@@ -52,6 +62,8 @@ static UPGRADE: Mutex<()> = Mutex::const_new(());
 enum Order {
     FunctionFirst,
     ApisFirst,
+    /// All at once, by the chart.
+    Chart,
 }
 
 async fn play(fixture: &Fixture, order: Order, name: &str) -> Result<()> {
@@ -80,7 +92,9 @@ async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
     let environments = fixture.shared_environments().await?;
     let before = try_join_all(environments.iter().map(Before::read)).await?;
     let untouched = untouched(fixture, &environments).await?;
-    fixture.plane.grant(workspace::root()).await?;
+    if order != Order::Chart {
+        fixture.plane.grant(workspace::root()).await?;
+    }
     let _today = publish(&fixture.plane).await?;
     let steps = async {
         let mut installed = State::default();
@@ -102,6 +116,11 @@ async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
             skip_dependencies(fixture).await?;
             check(NEXT).await.context("the APIs come before the function")?;
         }
+        if order == Order::Chart {
+            adopt(fixture).await?;
+            fixture.plane.function.replicas[0].stop().await;
+            return check(NEXT).await.context("the chart has adopted the installation");
+        }
         installed.change(Part::Function, Release::Next);
         install(fixture, Part::Function, Release::Next, &installed).await?;
         fixture.plane.function.replicas[0].stop().await;
@@ -119,6 +138,18 @@ async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
     CircuitBreakers::from_plane(&fixture.plane)
         .await?
         .have_not_opened_since(&CircuitBreakers::default())
+}
+
+/// Installs the chart of the next release over the objects of the first one, as
+/// docs/how-to/upgrade.md says.
+async fn adopt(fixture: &Fixture) -> Result<()> {
+    let guide = guide::text(&["docs/how-to/upgrade.md"])?;
+    let command = guide::blocks(&guide).into_iter().find(|block| block.contains("take-ownership"));
+    let command = command.context("the guide adopts no installation")?;
+    let helm = Helm::new(&fixture.plane);
+    let chart = helm.pack(NEXT).await?;
+    helm.follow(&command, &chart).await?;
+    packages::healthy(&fixture.plane.outer).await.map(drop)
 }
 
 /// Creates environments with new fields under today's release, and returns to the first one: first
@@ -382,9 +413,12 @@ fn fields(object: &Value) -> Fields {
 async fn untouched(fixture: &Fixture, environments: &[Environment]) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for objects in [fixture.objects.clone(), Objects::new(fixture.plane.inner.client.clone())] {
-        let pods = objects.list("v1", "Pod", "").await?.into_iter();
+        // The controller of the chart is new.
+        let mut pods = objects.list("v1", "Pod", "").await?;
+        pods.retain(|pod| pod["metadata"]["namespace"] != chart::NAME);
         found.extend(
-            pods.map(|pod| format!("{} {}", pod["metadata"]["name"], pod["metadata"]["uid"])),
+            pods.iter()
+                .map(|pod| format!("{} {}", pod["metadata"]["name"], pod["metadata"]["uid"])),
         );
     }
     let secrets = fixture.objects.list("v1", "Secret", namespace(environments)?).await?.into_iter();

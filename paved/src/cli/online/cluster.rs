@@ -313,7 +313,7 @@ pub(crate) struct Delete {
 }
 
 /// Parses a duration, for example `90s`, `30m` or `1h30m`. A number without a unit is in seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     const MAX_DURATION: Duration = Duration::from_hours(30 * 24);
     let seconds = text.parse::<u64>().map(Duration::from_secs).ok();
     let written =

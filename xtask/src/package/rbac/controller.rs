@@ -1,11 +1,10 @@
-//! The controller's own account: its rights, for the chart in `deploy/chart`, and a manifest that
-//! needs no chart.
+//! The controller's own account: its rights, for the chart, and a manifest that needs no chart.
 
 use anyhow::Result;
 use function_paved_road::apis::Flavour;
 use function_paved_road::compose::MADE_WITH;
 use function_paved_road::manifests::{ENVIRONMENT_CONFIG, REGISTRY, namespaces};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::rule::{GET, Plurals, Rights};
 use crate::composed::Composed;
@@ -17,30 +16,28 @@ const NAME: &str = "paved-controller";
 /// The verbs for environments: the controller watches, marks and deletes them.
 const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
 
-/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, for which
-/// the chart has the name, and those to the resources with the function's `notes`; then the
-/// Settings and Usages, and the Lease and the ConfigMap in its own namespace.
-pub fn rights(composed: &[Composed]) -> Result<Value> {
+/// The rights for APIs in a group: to environments, and to the resources with the function's notes.
+pub fn for_group(flavour: Flavour, group: &str, composed: &[Composed]) -> Result<Rights> {
     let plurals = super::plurals(workspace::root())?;
-    let mut rights = Map::new();
-    for flavour in Flavour::ALL {
-        let own = super::own_without_group(flavour, &TEND);
-        let notes = notes(flavour, composed, &plurals)?.rules();
-        rights.insert(flavour.to_string(), json!({"own": own, "notes": notes}));
-    }
-    rights.insert("settings".to_owned(), json!([vec![settings()], usages()].concat()));
-    rights.insert("lease".to_owned(), json!(lease()));
-    rights.insert("namespaces".to_owned(), json!([listed_namespaces()]));
-    Ok(rights.into())
+    Ok(super::own(flavour, group, &TEND).and(notes(flavour, composed, &plurals)?))
+}
+
+/// The rules that no group changes, for the chart: those to the Settings and Usages, and those in
+/// the controller's own namespace.
+pub fn common() -> Value {
+    let settings = [vec![settings()], usages()].concat();
+    json!({
+        "settings": settings,
+        "lease": lease(),
+        "namespaces": [listed_namespaces()],
+    })
 }
 
 /// The rules of its ClusterRole where the APIs have their default groups.
 fn all(composed: &[Composed]) -> Result<Vec<Value>> {
-    let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
     for flavour in Flavour::ALL {
-        let own = super::own(flavour, flavour.default_group(), &TEND);
-        rights = rights.and(own).and(notes(flavour, composed, &plurals)?);
+        rights = rights.and(for_group(flavour, flavour.default_group(), composed)?);
     }
     Ok([rights.rules(), vec![settings()], usages()].concat())
 }
@@ -87,12 +84,6 @@ fn lease() -> Vec<Value> {
 fn listed_namespaces() -> Value {
     json!({"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [namespaces::NAME],
         "verbs": ["get", "create", "update", "patch"]})
-}
-
-/// The policy that refuses to delete namespaces with environments, for the chart. The chart adds
-/// the binding, because it has the name of the namespace.
-pub fn policy_spec() -> Value {
-    namespaces::policy_spec()
 }
 
 /// A manifest with the controller's pods, account and rights, and the policy on namespaces.

@@ -1,9 +1,8 @@
-//! The rights of the portal's own account, for the chart in `deploy/chart`. For all other requests,
+//! The rights of the portal's own account, for the chart. For all other requests,
 //! the portal acts as the signed-in user. With its own account, it reads no Secret.
 
 use anyhow::Result;
 use function_paved_road::apis::Flavour;
-use serde_json::{Map, Value, json};
 
 use super::rule::{Plurals, READ, Rights};
 use crate::composed::Composed;
@@ -16,28 +15,17 @@ const LIST: [&str; 2] = ["get", "list"];
 const CROSSPLANE: [&str; 3] =
     ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
 
-/// The rights in the form that the chart uses. `claims` and `namespaced` have two lists. `own` has
-/// the rights in the APIs' group, whose name the chart adds, and `parts` has those to composed
-/// resources. `crossplane` has the rights to Crossplane's objects and to Events.
-pub fn rights(composed: &[Composed]) -> Result<Value> {
+/// The rights for APIs in a group: to environments, and to their composed resources.
+pub fn for_group(flavour: Flavour, group: &str, composed: &[Composed]) -> Result<Rights> {
     let plurals = super::plurals(workspace::root())?;
-    let mut rights = Map::new();
-    for flavour in Flavour::ALL {
-        let own = super::own_without_group(flavour, &READ);
-        let parts = parts(flavour, composed, &plurals)?.rules();
-        rights.insert(flavour.to_string(), json!({"own": own, "parts": parts}));
-    }
-    rights.insert("crossplane".to_owned(), json!(crossplane().rules()));
-    Ok(rights.into())
+    Ok(super::own(flavour, group, &READ).and(parts(flavour, composed, &plurals)?))
 }
 
 /// All rights for APIs in these groups. Without a group, an API is not installed.
 pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights> {
-    let plurals = super::plurals(workspace::root())?;
     let mut rights = crossplane();
     for (flavour, group) in groups {
-        let own = super::own(*flavour, group, &READ);
-        rights = rights.and(own).and(parts(*flavour, composed, &plurals)?);
+        rights = rights.and(for_group(*flavour, group, composed)?);
     }
     Ok(rights)
 }
@@ -47,7 +35,8 @@ fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<R
     super::resources(flavour, composed, plurals, |object| object["kind"] != "Secret")
 }
 
-fn crossplane() -> Rights {
+/// The rights to Crossplane's objects and to Events.
+pub fn crossplane() -> Rights {
     let mut rights = Rights::default();
     for resource in CROSSPLANE {
         rights.allow("apiextensions.crossplane.io", resource, &LIST);
@@ -62,6 +51,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use function_paved_road::apis::APIS;
+    use serde_json::{Value, json};
 
     use super::super::rule::GET;
     use super::*;
@@ -119,17 +109,5 @@ mod tests {
             text.contains("ec2.aws.m.upbound.io") && !text.contains("\"ec2.aws.upbound.io\""),
             "{text}"
         );
-    }
-
-    #[test]
-    fn the_chart_fills_in_the_group() {
-        let rights = rights(composed::all().unwrap()).unwrap();
-        for flavour in Flavour::ALL {
-            let own = rights[flavour.to_string()]["own"].as_array().unwrap();
-            assert!(
-                !own.is_empty() && own.iter().all(|rule| rule["apiGroups"].is_null()),
-                "{own:?}"
-            );
-        }
     }
 }
