@@ -8,6 +8,7 @@
 mod budget;
 mod clock;
 mod composite;
+mod condition;
 mod deletion;
 mod excuse;
 mod health;
@@ -48,25 +49,26 @@ use crossplane::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use budget::{BUDGET, OVER_BUDGET, OverBudget, Spending};
+pub use budget::{BUDGET, OVER_BUDGET, Spending};
 pub use composite::{Composite, SecretName, spec_hash};
+pub use condition::{Condition, Event, PROVISIONED, undecided};
 pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};
-pub use lifecycle::{EXPIRING, EndAction, Expiring, LifecycleStatus, StopReason};
+pub use lifecycle::{EXPIRING, EndAction, LifecycleStatus, StopReason};
 pub use lookup::{Found, Lookup};
 pub use managed::Managed;
 pub use names::{NameRule, label};
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::Observed;
-pub use outdated::{OUTDATED, Outdated};
+pub use outdated::OUTDATED;
 pub use power::PowerState;
 pub use resource_status::ResourceStatus;
 pub use result::CompositionResult;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;
-pub use stalled::{STALLED, Stalled};
+pub use stalled::STALLED;
 pub use status::{CommonStatus, Phase, is_common};
 
 use crate::error::{Error, FieldError};

@@ -4,6 +4,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`function`] | `RunFunction`: turns a request into a response |
+//! | [`request`] | Crossplane's messages: reads the request, writes the response |
 //! | [`apis`] | one file per API, and the list of them |
 //! | [`compose`] | the engine: the operations that all APIs share. It depends on no API |
 //! | [`lifecycle`] | the end and the power state of environments |
@@ -42,6 +43,7 @@ mod outcome;
 pub mod patterns;
 pub mod pricing;
 pub mod reason;
+pub mod request;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod settings;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::apis::{APIS, AnyApi, Flavour, Info, Names};
 use crate::compose::CommonStatus;
-use crate::function::SETTINGS_AT_FIRST;
+use crate::request::SETTINGS_AT_FIRST;
 use crate::settings::{self, Common};
 use crate::value::Object;
 

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
 use super::Composition;
+use super::condition::{Condition, Event, stored};
 use crate::catalog::prices::Usd;
 use crate::lifecycle::SINCE;
 use crate::reason::Reason;
@@ -23,19 +22,6 @@ pub struct Spending {
     pub hourly: Usd,
     /// The budget for an hour.
     pub budget: Usd,
-}
-
-/// The condition `OverBudget`, if it has to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OverBudget {
-    /// Its status.
-    pub status: bool,
-    /// Its reason.
-    pub reason: Reason,
-    /// Its message.
-    pub message: String,
-    /// Whether its status was another one before.
-    pub is_news: bool,
 }
 
 impl Spending {
@@ -58,32 +44,26 @@ impl fmt::Display for Spending {
 }
 
 impl Composition<'_> {
-    /// The condition `OverBudget`, where there is something to say or to take back.
-    pub(super) fn over_budget(&self) -> Option<OverBudget> {
+    /// The condition `OverBudget`, if it has to be set or withdrawn. The event is the first one of
+    /// a namespace over its budget.
+    pub(super) fn over_budget(&self) -> (Option<Condition>, Option<Event>) {
         if self.settings.revision() < SINCE {
-            return None;
+            return (None, None);
         }
-        let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
-        let stored = conditions.into_iter().flatten().find(|one| one["type"] == OVER_BUDGET);
-        let was_over = stored.is_some_and(|stored| stored["status"] == "True");
+        let stored = stored(&self.xr.status, OVER_BUDGET);
         let spending = self.xr.annotations.get(BUDGET).and_then(|text| Spending::read(text));
-        match spending.filter(Spending::is_over) {
-            Some(Spending { hourly, budget }) => Some(OverBudget {
-                status: true,
-                reason: Reason::OverBudget,
-                message: format!(
-                    "the environments in namespace {} cost {hourly} USD per hour, and the budget \
-                     is {budget} USD per hour",
-                    self.xr.user_namespace().unwrap_or_default()
-                ),
-                is_news: !was_over,
-            }),
-            None => stored.map(|_| OverBudget {
-                status: false,
-                reason: Reason::WithinBudget,
-                message: "the namespace is within its budget".to_owned(),
-                is_news: was_over,
-            }),
-        }
+        let Some(Spending { hourly, budget }) = spending.filter(Spending::is_over) else {
+            let message = "the namespace is within its budget".to_owned();
+            let condition = Condition::new(OVER_BUDGET, false, &Reason::WithinBudget, message);
+            return (stored.map(|_| condition), None);
+        };
+        let message = format!(
+            "the environments in namespace {} cost {hourly} USD per hour, and the budget is \
+             {budget} USD per hour",
+            self.xr.user_namespace().unwrap_or_default()
+        );
+        let was_over = stored.is_some_and(|stored| stored["status"] == "True");
+        let event = (!was_over).then(|| Event::warning(&Reason::OverBudget, message.clone()));
+        (Some(Condition::new(OVER_BUDGET, true, &Reason::OverBudget, message)), event)
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Composition;
+use super::condition::{Condition, Event, stored};
 use super::power::PowerState;
 use super::reported::lenient;
 use super::resource_status::seconds;
@@ -92,17 +93,6 @@ pub enum StopReason {
     Unknown,
 }
 
-/// The condition `Expiring`, if it has to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expiring {
-    /// Its status: true from the first warning on.
-    pub status: bool,
-    /// Its reason.
-    pub reason: Reason,
-    /// Its message.
-    pub message: String,
-}
-
 /// The plan that an answer carries out.
 pub(super) struct ActivePlan {
     inputs: Inputs,
@@ -131,8 +121,9 @@ struct Inputs {
 pub(super) struct Outlook {
     pub status: LifecycleStatus,
     pub phase: Option<Phase>,
-    pub expiring: Option<Expiring>,
-    pub warnings: Vec<(Reason, String)>,
+    /// The condition `Expiring`, if it has to be set or withdrawn.
+    pub expiring: Option<Condition>,
+    pub events: Vec<Event>,
 }
 
 impl Composition<'_> {
@@ -349,12 +340,13 @@ impl Composition<'_> {
         };
         let ignored = active.ignored.iter().cloned();
         let announced = due.map(|_| (Reason::Expiring, active.announcement(self)));
-        let warnings = ignored.chain(announced).collect();
+        let events = ignored.chain(announced);
+        let events = events.map(|(reason, message)| Event::warning(&reason, message)).collect();
         Some(Outlook {
             phase: active.phase(power, phase),
             expiring: active.expiring(self),
             status,
-            warnings,
+            events,
         })
     }
 
@@ -489,12 +481,10 @@ impl ActivePlan {
         }
     }
 
-    /// The condition, where there is something to say or to take back.
-    fn expiring(&self, cx: &Composition<'_>) -> Option<Expiring> {
-        let conditions = cx.xr.status.get("conditions").and_then(Value::as_array);
-        let is_stored =
-            conditions.into_iter().flatten().any(|condition| condition["type"] == EXPIRING);
-        let (status, reason, message) = match self.plan.expires_at {
+    /// The condition, if it has to be set or withdrawn. It is true from the first warning on.
+    fn expiring(&self, cx: &Composition<'_>) -> Option<Condition> {
+        let is_stored = stored(&cx.xr.status, EXPIRING).is_some();
+        let (is_true, reason, message) = match self.plan.expires_at {
             Some(at) if self.plan.is_expired => (true, Reason::Expired, self.obituary(cx, at)),
             Some(_) if self.plan.is_expiring(self.inputs.now) => {
                 (true, Reason::Expiring, self.announcement(cx))
@@ -506,7 +496,7 @@ impl ActivePlan {
             ),
             _ => return None,
         };
-        Some(Expiring { status, reason, message })
+        Some(Condition::new(EXPIRING, is_true, &reason, message))
     }
 
     /// The sentence about an environment that has expired.

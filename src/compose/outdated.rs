@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::Composition;
+use super::condition::{Condition, Event, stored};
 use crate::error::{Error, FieldError};
 use crate::lifecycle::{LifecycleSettings, REQUESTS, SINCE};
 use crate::reason::Reason;
@@ -14,19 +15,6 @@ use crate::settings::SCHEMA_REVISION;
 
 /// The condition of an environment whose Composition is older than the claim or the Settings need.
 pub const OUTDATED: &str = "OutdatedComposition";
-
-/// The condition `OutdatedComposition`, if it has to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outdated {
-    /// Its status.
-    pub status: bool,
-    /// Its reason.
-    pub reason: Reason,
-    /// Its message.
-    pub message: String,
-    /// The fields and limits without effect, if the message has changed.
-    pub news: Vec<String>,
-}
 
 impl Composition<'_> {
     /// Decides whether a new environment may be created. `key` is the API's section in Settings, and
@@ -133,24 +121,22 @@ impl Composition<'_> {
         )
     }
 
-    /// The condition `OutdatedComposition`, where there is something to say or to take back.
-    pub(super) fn outdated(&self) -> Option<Outdated> {
-        let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
-        let stored = conditions.into_iter().flatten().find(|one| one["type"] == OUTDATED);
+    /// The condition `OutdatedComposition`, if it has to be set or withdrawn. The events are the
+    /// fields and limits without effect, if the message has changed.
+    pub(super) fn outdated(&self) -> (Option<Condition>, Vec<Event>) {
+        let stored = stored(&self.xr.status, OUTDATED);
         let all: Vec<String> = self.outdated.iter().map(ToString::to_string).collect();
         if all.is_empty() {
-            return stored.map(|_| Outdated {
-                status: false,
-                reason: Reason::UpToDate,
-                message: "the Composition carries all fields and limits".to_owned(),
-                news: Vec::new(),
-            });
+            let message = "the Composition carries all fields and limits".to_owned();
+            let condition = Condition::new(OUTDATED, false, &Reason::UpToDate, message);
+            return (stored.map(|_| condition), Vec::new());
         }
         let message = super::scrub::cut(&all.join("; also "));
         let is_known = stored.is_some_and(|stored| {
             stored["status"] == "True" && stored["message"] == message.as_str()
         });
-        let news = if is_known { Vec::new() } else { all };
-        Some(Outdated { status: true, reason: Reason::OldSchemaRevision, message, news })
+        let news = all.into_iter().filter(|_| !is_known);
+        let events = news.map(|field| Event::warning(&Reason::OldSchemaRevision, field)).collect();
+        (Some(Condition::new(OUTDATED, true, &Reason::OldSchemaRevision, message)), events)
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::clock::ComposedResource;
+use super::condition::{Condition, Event, PROVISIONED, stored};
 use super::health::State;
 use super::resource_status::seconds;
 use super::status::{self, Phase};
 use super::{
-    Addition, COMMON_ADDITIONS, Composition, Expiring, LifecycleStatus, Outdated, OverBudget,
-    Stalled, observed, revision, scrub,
+    Addition, COMMON_ADDITIONS, Composition, LifecycleStatus, observed, revision, scrub, stalled,
 };
 use crate::diagnosis::Code;
 use crate::error::Error;
@@ -44,24 +44,10 @@ pub struct CompositionResult {
     pub phase: Phase,
     /// Whether all resources are ready, including resources that are not desired yet.
     pub ready: bool,
-    /// The reason of `Provisioned`, unless the environment was rejected.
-    pub reason: Reason,
-    /// The code of the rejection, if the spec was rejected and the observed resources are preserved.
-    pub rejected: Option<Code>,
-    /// The sentence of `Provisioned`.
-    pub message: String,
-    /// The condition `Stalled`, if it has to be written.
-    pub stalled: Option<Stalled>,
-    /// The condition `Expiring`, where it has to be written.
-    pub expiring: Option<Expiring>,
-    /// The condition `OverBudget`, where it has to be written.
-    pub over_budget: Option<OverBudget>,
-    /// The condition `OutdatedComposition`, where it has to be written.
-    pub outdated: Option<Outdated>,
+    /// The conditions to set, `Provisioned` first.
+    pub conditions: Vec<Condition>,
     /// Sentences for the owner of the environment, once each.
-    pub warnings: Vec<(Reason, String)>,
-    /// Whether the reason or the sentence of `Provisioned` changed.
-    pub changed: bool,
+    pub events: Vec<Event>,
     /// Time until the next call.
     pub requeue: Duration,
 }
@@ -112,9 +98,15 @@ impl Composition<'_> {
         if let Some(price) = self.price() {
             common.tell_price(price);
         }
-        let rejected = wrong.map(Error::code);
-        let message = wrong.map_or(message, ToString::to_string);
-        let message = scrub::cut(&message);
+        let provisioned = if let Some(error) = wrong {
+            let message = scrub::cut(&error.to_string());
+            Condition::new(PROVISIONED, false, &error.code(), message)
+        } else {
+            let is_reached = matches!(reason, Reason::Available | Reason::Stopped);
+            Condition::new(PROVISIONED, is_reached, &reason, scrub::cut(&message))
+        };
+        let is_wrong = phase == Phase::Failed || wrong.is_some();
+        let progress = self.progress(&provisioned, is_wrong);
         let mut whole = status::known(status);
         // An API may have a phase of its own, which has the same values for this.
         let is_general = phase_of_lifecycle.is_some() || phase == Phase::Failed;
@@ -138,18 +130,18 @@ impl Composition<'_> {
             _ => requeue::BUSY,
         };
         // The state changes with the time, and no watch reports that.
-        let next = [next_limit, Stalled::next(&resources, self.now)].into_iter().flatten().min();
+        let next = [next_limit, stalled::next(&resources, self.now)].into_iter().flatten().min();
         let usual = next.map_or(usual, |next| usual.min(next.max(requeue::LEAST)));
+        let stalled = stalled::condition(&resources, &self.xr.status, self.now);
         let (expiring, warnings) =
-            outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
+            outlook.map(|outlook| (outlook.expiring, outlook.events)).unwrap_or_default();
+        let (over_budget, spending) = self.over_budget();
+        let (outdated, without_effect) = self.outdated();
+        let optional = [stalled, expiring, over_budget, outdated].into_iter().flatten();
+        let events = progress.into_iter().chain(spending).chain(without_effect).chain(warnings);
         CompositionResult {
-            expiring,
-            over_budget: self.over_budget(),
-            outdated: self.outdated(),
-            warnings,
-            rejected,
-            changed: self.is_news(&word(reason, rejected), &message),
-            stalled: Stalled::from_resources(&resources, &self.xr.status, self.now),
+            conditions: std::iter::once(provisioned).chain(optional).collect(),
+            events: events.collect(),
             resources: self
                 .desired
                 .into_iter()
@@ -159,8 +151,6 @@ impl Composition<'_> {
             connection: if legacy { self.connection } else { BTreeMap::new() },
             phase,
             ready: resources.iter().all(|resource| resource.status.ready),
-            reason,
-            message,
             requeue: self
                 .active_plan
                 .as_ref()
@@ -193,27 +183,14 @@ impl Composition<'_> {
         if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
     }
 
-    /// Whether the reason or the message of `Provisioned` changed.
-    fn is_news(&self, reason: &str, message: &str) -> bool {
-        let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
-        let before = conditions
-            .into_iter()
-            .flatten()
-            .find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
+    /// The event about `Provisioned`, if its reason or its message changed.
+    fn progress(&self, provisioned: &Condition, is_warning: bool) -> Option<Event> {
+        let before = stored(&self.xr.status, PROVISIONED);
         let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
-        field("reason") != Some(reason) || field("message") != Some(message)
+        let Condition { reason, message, .. } = provisioned;
+        let is_known = field("reason") == Some(reason) && field("message") == Some(message);
+        (!is_known).then(|| Event { is_warning, reason: reason.clone(), message: message.clone() })
     }
-}
-
-impl CompositionResult {
-    /// The reason of the condition `Provisioned` in one word.
-    pub fn word(&self) -> String {
-        word(self.reason, self.rejected)
-    }
-}
-
-fn word(reason: Reason, rejected: Option<Code>) -> String {
-    rejected.map_or_else(|| reason.to_string(), |code| code.to_string())
 }
 
 /// Reason and sentence of the condition `Provisioned`. They describe the first failure. Without a

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::clock::ComposedResource;
 use super::clock::between;
 use super::clock::{NOT_READY, WAITED};
+use super::condition::{Condition, stored};
 use super::health::State;
 use super::scrub;
 use crate::reason::Reason;
@@ -23,57 +23,39 @@ pub const STALLED: &str = "Stalled";
 /// retry.
 const STALLED_AFTER: Duration = Duration::from_mins(15);
 
-/// The condition `Stalled`, if it has to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stalled {
-    /// Its status.
-    pub status: bool,
-    /// Its reason.
-    pub reason: Reason,
-    /// Its message.
-    pub message: String,
+/// The condition: true if a resource has failed for a while, with the resource and its message.
+/// False if the stored condition has to be withdrawn. `None` otherwise: an environment that never
+/// stalled gets no condition, and no write for it.
+pub(super) fn condition(
+    resources: &[ComposedResource],
+    status: &Object,
+    now: Timestamp,
+) -> Option<Condition> {
+    let failed = resources
+        .iter()
+        .filter(|resource| resource.state == State::Failed && left(resource, now).is_zero());
+    let first = failed
+        .min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)));
+    let Some(first) = first else {
+        let message = "no resource has failed for 15 minutes or longer".to_owned();
+        return stored(status, STALLED)
+            .map(|_| Condition::new(STALLED, false, &Reason::Recovered, message));
+    };
+    let minutes = STALLED_AFTER.as_secs() / 60;
+    let message = first.status.message.as_deref().unwrap_or("its provider reports no cause");
+    let (slot, kind) = (&first.status.slot, &first.status.kind);
+    let message = if [WAITED, NOT_READY].iter().any(|begin| message.starts_with(begin)) {
+        format!("{slot} ({kind}): {message}")
+    } else {
+        format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}")
+    };
+    Some(Condition::new(STALLED, true, &Reason::ResourceFailed, scrub::cut(&message)))
 }
 
-impl Stalled {
-    /// True if a resource has failed for a while, with the resource and its message. False if the
-    /// stored condition has to be withdrawn. `None` otherwise: an environment that never stalled
-    /// gets no condition, and no write for it.
-    pub(super) fn from_resources(
-        resources: &[ComposedResource],
-        stored: &Object,
-        now: Timestamp,
-    ) -> Option<Self> {
-        let failed = resources
-            .iter()
-            .filter(|resource| resource.state == State::Failed && left(resource, now).is_zero());
-        let first = failed.min_by(|a, b| {
-            (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot))
-        });
-        if let Some(first) = first {
-            let minutes = STALLED_AFTER.as_secs() / 60;
-            let message =
-                first.status.message.as_deref().unwrap_or("its provider reports no cause");
-            let (slot, kind) = (&first.status.slot, &first.status.kind);
-            let message = if [WAITED, NOT_READY].iter().any(|begin| message.starts_with(begin)) {
-                format!("{slot} ({kind}): {message}")
-            } else {
-                format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}")
-            };
-            return Some(Self {
-                status: true,
-                reason: Reason::ResourceFailed,
-                message: scrub::cut(&message),
-            });
-        }
-        let message = "no resource has failed for 15 minutes or longer".to_owned();
-        was_stalled(stored).then_some(Self { status: false, reason: Reason::Recovered, message })
-    }
-
-    /// The time until the next failed resource stalls the environment.
-    pub(super) fn next(resources: &[ComposedResource], now: Timestamp) -> Option<Duration> {
-        let failed = resources.iter().filter(|resource| resource.state == State::Failed);
-        failed.map(|resource| left(resource, now)).filter(|left| !left.is_zero()).min()
-    }
+/// The time until the next failed resource stalls the environment.
+pub(super) fn next(resources: &[ComposedResource], now: Timestamp) -> Option<Duration> {
+    let failed = resources.iter().filter(|resource| resource.state == State::Failed);
+    failed.map(|resource| left(resource, now)).filter(|left| !left.is_zero()).min()
 }
 
 /// The time until a failed resource stalls its environment.
@@ -83,11 +65,4 @@ fn left(resource: &ComposedResource, now: Timestamp) -> Duration {
     }
     let lasted = resource.clock.changed().map(|changed| between(changed, now));
     STALLED_AFTER.saturating_sub(lasted.unwrap_or_default())
-}
-
-/// Whether a status has the condition, with any value. Crossplane sets it to Unknown if another
-/// step fails.
-fn was_stalled(status: &Object) -> bool {
-    let conditions = status.get("conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|condition| condition["type"] == STALLED)
 }

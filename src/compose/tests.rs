@@ -27,7 +27,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Addition, Composite, Composition, CompositionResult, OWNED_LABEL};
+use super::{
+    Addition, Composite, Composition, CompositionResult, Condition, OWNED_LABEL, PROVISIONED,
+};
 use crate::error::Error;
 use crate::models::{self, Kind};
 use crate::settings::Common;
@@ -168,6 +170,23 @@ fn object(answer: &CompositionResult, slot: &str) -> Value {
 
 fn slots(answer: &CompositionResult) -> Vec<&str> {
     answer.resources.keys().map(String::as_str).collect()
+}
+
+impl CompositionResult {
+    /// The condition of a type.
+    fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// The reason of `Provisioned`.
+    fn reason(&self) -> &str {
+        &self.condition(PROVISIONED).unwrap().reason
+    }
+
+    /// The message of `Provisioned`.
+    fn message(&self) -> &str {
+        &self.condition(PROVISIONED).unwrap().message
+    }
 }
 
 impl Composition<'_> {

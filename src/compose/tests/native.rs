@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{Test, legacy, namespaced, object};
 use crate::compose::Composition;
 use crate::error::Error;
-use crate::reason::Reason;
 
 /// A Deployment that one of our releases wants.
 fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
@@ -146,8 +145,8 @@ fn failed_deployment_reports_its_replica_failure() {
         .with("web", failed)
         .compose(web("small", deployment("web:1", "1", 2)))
         .unwrap();
-    assert_eq!(answer.message, "web (Deployment): timed out progressing: exceeded quota: gpus");
-    assert_eq!(answer.reason, Reason::Failed);
+    assert_eq!(answer.message(), "web (Deployment): timed out progressing: exceeded quota: gpus");
+    assert_eq!(answer.reason(), "Failed");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn usages_of_a_removed_resource_stay_until_its_deletion() {
     let answer = test(true).compose(is_gone).unwrap();
     assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);
     assert_eq!(
-        (answer.ready, answer.message.as_str()),
+        (answer.ready, answer.message()),
         (false, "usage-config-by-disk (Usage): waits for disk to be deleted")
     );
     let answer = test(false).compose(is_gone).unwrap();

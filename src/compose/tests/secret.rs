@@ -28,7 +28,7 @@ fn legacy_a_secret_is_made_published_and_only_then_used() {
     let mut test = legacy();
     let first = test.compose(with_password).unwrap();
     assert_eq!(slots(&first), [""; 0]);
-    assert_eq!(first.message, "machine (Disk): waits for its password");
+    assert_eq!(first.message(), "machine (Disk): waits for its password");
     assert_eq!(first.requeue, Duration::from_secs(5), "Crossplane publishes it after this answer");
     let password = first.connection["password"].clone();
     assert_eq!(password, b"B".repeat(32));

@@ -36,7 +36,7 @@ fn unaccepted_wrapper_is_reported() {
     let answer = test.compose(service).unwrap();
     assert_eq!(answer.status["resources"][0]["reason"], "NotAccepted");
     assert_eq!(
-        answer.message,
+        answer.message(),
         "service (Service): the API server has not accepted this Object. Check the events of \
          XThing thing-x1, and that the \
          provider is installed"
