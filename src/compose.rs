@@ -7,25 +7,30 @@
 
 mod budget;
 mod clock;
+#[path = "observe/composite.rs"]
 mod composite;
 mod condition;
 mod deletion;
 mod excuse;
+#[path = "observe/health.rs"]
 mod health;
 mod lifecycle;
 mod limits;
 mod look;
 mod lookup;
 mod managed;
+#[path = "observe/names.rs"]
 mod names;
 mod namespace;
 mod object;
+#[path = "observe/observed.rs"]
 mod observed;
 mod outdated;
 mod power;
 mod preserve;
 mod references;
 mod remove;
+#[path = "observe/reported.rs"]
 mod reported;
 mod resource_status;
 mod result;
@@ -35,7 +40,9 @@ mod secrets;
 mod stalled;
 mod status;
 mod still;
+#[path = "observe/stopped.rs"]
 mod stopped;
+#[path = "observe/tags.rs"]
 mod tags;
 #[cfg(test)]
 mod tests;
