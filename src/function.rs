@@ -4,9 +4,10 @@ use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use jiff::Timestamp;
 
 use crate::apis::{self, AnyApi};
+use crate::compose::Composition;
 pub use crate::compose::PROVISIONED as CONDITION;
-use crate::compose::{Composite, Composition};
 use crate::error::{Error, Malformed};
+use crate::observe::{ApiFacts, Composite};
 use crate::request::{Request, Response};
 use crate::settings::{Common, Settings};
 use crate::value::Object;
@@ -70,7 +71,9 @@ fn answer(
         |_| Common { schema_revision, ..Common::default() },
         |settings| settings.common.clone(),
     );
-    let mut cx = composition(api, xr, request, &common, outside);
+    let facts = facts(api, &xr);
+    let observation = request.observe(facts, xr, &common, outside.now);
+    let mut cx = Composition::new(&observation, outside.random);
     let status = compose(api, settings, &mut cx);
     // A rejection also asks. Crossplane then calls again when an object that was looked up changes.
     for (requirement, lookup) in cx.lookups() {
@@ -90,26 +93,13 @@ fn answer(
     response.fill(cx.build(status, api.info().since_revision, wrong.as_ref()))
 }
 
-/// A composition for a request, without composed resources.
-fn composition<'r>(
-    api: &dyn AnyApi,
-    xr: Composite,
-    request: &mut Request,
-    settings: &'r Common,
-    outside: &'r mut Outside<'_>,
-) -> Composition<'r> {
+/// The facts about an API that the engine needs for an environment.
+fn facts(api: &dyn AnyApi, xr: &Composite) -> ApiFacts {
     let called = match &xr.claim_type {
         Some((api_version, kind)) => apis::called(api_version, kind),
         None => apis::called(&xr.api_version, &xr.kind),
     };
-    let (now, random) = (outside.now, &mut *outside.random);
-    let name = api.info().name;
-    let mut composition = Composition::new(xr, name, settings, request.resources(), now, random)
-        .with_first_slots(api.info().first_slots)
-        .called(called);
-    composition.take_found(request.found());
-    request.credentials().for_each(|value| composition.hide(&value));
-    composition
+    ApiFacts { name: api.info().name, called, first_slots: api.info().first_slots }
 }
 
 /// Plans the lifecycle, and composes: the API's own status.

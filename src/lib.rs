@@ -6,6 +6,7 @@
 //! | [`function`] | `RunFunction`: turns a request into a response |
 //! | [`request`] | Crossplane's messages: reads the request, writes the response |
 //! | [`apis`] | one file per API, and the list of them |
+//! | [`observe`] | the observation of an environment: everything that Crossplane sent |
 //! | [`compose`] | the engine: the operations that all APIs share. It depends on no API |
 //! | [`lifecycle`] | the end and the power state of environments |
 //! | [`pricing`] | the estimated price of environments |
@@ -37,6 +38,7 @@ pub mod manifests;
 #[cfg(feature = "server")]
 mod metrics;
 pub mod models;
+pub mod observe;
 pub mod offers;
 #[cfg(feature = "server")]
 mod outcome;

@@ -18,13 +18,14 @@ use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check::LONGEST_SSH_KEY;
-use crate::compose::{Addition, Composition, Observed};
+use crate::compose::{Addition, Composition};
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::aws::ec2::{
     Instance, InstanceStatus, SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
+use crate::observe::Observed;
 use crate::offers::{Offer, Offered, Prices};
 use cloud_init::CloudInit;
 pub use resources::SESSION_MANAGER;

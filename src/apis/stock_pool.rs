@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use super::{Api, Info, Names};
 use crate::check::{self, Fields, kubernetes};
-use crate::compose::{Addition, Composition, Scope, State};
+use crate::compose::{Addition, Composition};
 use crate::error::Error;
+use crate::models::Scope;
+use crate::observe::State;
 use deployment::SLOT;
 
 /// GPUs of a pod.

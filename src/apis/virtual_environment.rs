@@ -18,9 +18,10 @@ use serde_json::Value;
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::{kubernetes, location};
-use crate::compose::{Composition, SecretName};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::lifecycle::CannotStop;
+use crate::observe::SecretName;
 use crate::offers::{Offer, Prices};
 use crate::value::Object;
 pub use settings::VirtualEnvironmentSettings;

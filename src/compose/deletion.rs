@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::remove::is_orphan;
-use super::reported::status_of;
-use super::stopped::as_running;
 use super::{Composition, Desired};
 use crate::models::{Provider, gcp};
+use crate::observe::{as_running, status_of};
 use crate::value::{Object, at, text};
 
 /// Resources that a deletion of the environment deletes, and resources that it keeps. The form is
@@ -116,7 +115,7 @@ impl Composition<'_> {
                 told.keeps.push(kept(slot, kind, name, BY_HAND));
                 continue;
             }
-            let observed = self.observed.get(slot).map(|seen| &seen.object);
+            let observed = self.observation.resources.get(slot).map(|seen| &seen.object);
             told.keeps.extend(left_behind(slot, &desired.object, observed, name.as_deref()));
             let has_data = has_data(&desired.object);
             told.deletes.push(Deleted {
@@ -157,7 +156,7 @@ impl Composition<'_> {
     fn name_on_deletion(&self, slot: &str, object: &Object) -> Option<String> {
         let wrapped = text(object, &["spec", "forProvider", "manifest", "metadata", "name"]);
         let asked = || text(object, &["metadata", "annotations", EXTERNAL_NAME]);
-        let observed = || self.observed.get(slot)?.annotation(EXTERNAL_NAME);
+        let observed = || self.observation.resources.get(slot)?.annotation(EXTERNAL_NAME);
         // A managed resource has no name in its cloud before its provider reports one.
         let own = || {
             let is_native = at(object, &["spec", "forProvider"]).is_none();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::Composition;
 use super::clock::ComposedResource;
-use super::health::State;
 use super::references::References;
 use crate::diagnosis::{Cause, Code, Effect, find};
+use crate::observe::State;
 use crate::reason::Reason;
 
 impl Composition<'_> {
@@ -18,7 +18,7 @@ impl Composition<'_> {
         let finding = |resource: &ComposedResource| {
             let is_error = resource.state == State::Failed && resource.status.cause.is_none();
             let message = resource.status.message.as_deref().filter(|_| is_error)?;
-            Some(find(message, Some(self.api)))
+            Some(find(message, Some(self.api.name)))
         };
         let findings: BTreeMap<String, (Effect, Option<String>)> = resources
             .iter()

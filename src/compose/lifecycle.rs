@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::Composition;
 use super::condition::{Condition, Event, stored};
 use super::power::PowerState;
-use super::reported::lenient;
 use super::resource_status::seconds;
 use super::status::Phase;
 use crate::check::{Fields, quoted};
@@ -20,6 +19,7 @@ use crate::lifecycle::{
     Age, CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
     Situation, Span, Stop, TtlFrom, leaves_resources, requested_at,
 };
+use crate::observe::{Resource, lenient};
 use crate::pricing::{self, Price};
 use crate::reason::Reason;
 use crate::value::put;
@@ -214,7 +214,7 @@ impl Composition<'_> {
     /// that a person deleted. Other resources alone come from a first apply that was interrupted.
     fn existed(&self) -> bool {
         let listed = self.xr.status.get("resources").and_then(Value::as_array);
-        self.first_slots.iter().any(|slot| self.exists(slot))
+        self.api.first_slots.iter().any(|slot| self.exists(slot))
             || listed.into_iter().flatten().any(|resource| resource["ready"] == true)
     }
 
@@ -225,8 +225,9 @@ impl Composition<'_> {
 
     /// The note of an earlier call.
     fn lifecycle_note(&self) -> Result<Option<Note>, Error> {
-        let noted = self.first_slots.iter().find_map(|slot| {
-            self.observed
+        let noted = self.api.first_slots.iter().find_map(|slot| {
+            self.observation
+                .resources
                 .get(*slot)
                 .and_then(|first| first.annotation(NOTE))
                 .map(|text| (slot, text))
@@ -250,7 +251,7 @@ impl Composition<'_> {
 
     /// Whether there are resources to stop.
     pub fn stops_what_exists(&self) -> bool {
-        self.stop().is_some() && self.observed.values().any(super::observed::Resource::is_ours)
+        self.stop().is_some() && self.observation.resources.values().any(Resource::is_ours)
     }
 
     /// The time of the request to start that is still open.
@@ -296,9 +297,9 @@ impl Composition<'_> {
 
     /// A command about the environment.
     fn command(&self, verb: &str, arguments: &str) -> String {
-        let kind = self.called.clone().unwrap_or_else(|| self.xr.kind.to_lowercase());
+        let kind = &self.api.called;
         let namespace = self.xr.user_namespace();
-        Target { kind: &kind, namespace, name: self.asked_name() }.command(verb, arguments)
+        Target { kind, namespace, name: self.asked_name() }.command(verb, arguments)
     }
 
     /// Writes the note on the environment's first resource.
@@ -307,7 +308,7 @@ impl Composition<'_> {
         else {
             return;
         };
-        for slot in self.first_slots {
+        for slot in self.api.first_slots {
             if let Some(first) = self.desired.get_mut(*slot) {
                 let annotation = ["metadata", "annotations", NOTE];
                 put(&mut first.object, &annotation, Some(note.as_str().into()));

@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::clock::{ComposedResource, ERROR, NOT_READY, WAITED, between};
-use super::health::State;
 use super::references::References;
 use super::scrub::cut;
 use super::{Composition, PowerState};
 use crate::diagnosis::{Cause, Code, find};
+use crate::observe::State;
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
@@ -177,7 +177,7 @@ impl Composition<'_> {
     /// The limit of a resource, without the resources that it refers to.
     fn own_limit(&self, resource: &ComposedResource) -> Duration {
         let slot = &resource.status.slot;
-        let observed = self.observed.get(slot);
+        let observed = self.observation.resources.get(slot);
         let is_deleting = resource.status.reason.as_deref() == Some("Deleting");
         let is_error = resource.state == State::Waiting && !is_deleting
             || observed.is_none_or(|observed| !is_reported(observed.seen()));

@@ -1,9 +1,7 @@
 //! The annotation that makes a provider observe a resource at once.
 
-use super::health::State;
-use super::observed::Resource;
-use super::reported::status_of;
 use crate::models::helm::Release;
+use crate::observe::{Resource, State, status_of};
 
 /// The annotation on a resource for its provider. A provider observes a changed resource at once,
 /// and an unchanged resource only at its next poll, after ten minutes by default.

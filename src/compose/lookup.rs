@@ -52,17 +52,12 @@ pub enum Found<'c> {
 }
 
 impl Composition<'_> {
-    /// Sets the objects that Crossplane found, by the names of the requirements.
-    pub fn take_found(&mut self, found: BTreeMap<String, Option<Object>>) {
-        self.found = found;
-    }
-
     /// Looks up an object that the composition does not compose. The answer requests the object
     /// even if it is known. Crossplane calls again until two answers request the same objects.
     pub fn look_up(&mut self, lookup: Lookup) -> Found<'_> {
         let requirement = lookup.requirement();
         self.lookups.insert(requirement.clone(), lookup);
-        match self.found.get(&requirement) {
+        match self.observation.found.get(&requirement) {
             None => Found::Unknown,
             Some(None) => Found::Absent,
             Some(Some(object)) => Found::Present(object),

@@ -7,11 +7,12 @@ use serde_json::Value;
 use super::look::{self, LOOK};
 use super::object::drift;
 use super::remove::is_orphan;
-use super::{Absent, Composition, Observed, Scope, SecretName, preserve};
+use super::{Absent, Composition, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::helm::Release;
-use crate::models::{self, CHOICE_PREFIX, Provider};
+use crate::models::{self, CHOICE_PREFIX, Provider, Scope};
+use crate::observe::{Choice, Observed, Resource, SecretName};
 use crate::settings::ProviderConfigs;
 use crate::value::{Object, at, put, text};
 
@@ -23,7 +24,7 @@ pub struct Managed<'c, 'r, M> {
     model: M,
     external_name: Option<String>,
     updatable: Vec<&'static str>,
-    choices: Vec<(&'static str, String, &'static [&'static str])>,
+    choices: Vec<Choice>,
     chosen: Vec<(&'static str, Value)>,
     labels: Vec<(&'static str, &'static str)>,
     orphan: bool,
@@ -86,7 +87,7 @@ impl Composition<'_> {
     /// environment itself are elsewhere.
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
         let composed = |name: &str| {
-            self.observed.values().any(|resource| {
+            self.observation.resources.values().any(|resource| {
                 text(&resource.object, &["kind"]) == Some("ProviderConfig")
                     && resource.name() == Some(name)
             })
@@ -97,7 +98,8 @@ impl Composition<'_> {
                 .strip_suffix(domain)
                 .is_some_and(|group| group.split('.').any(|label| label == family))
         };
-        self.observed
+        self.observation
+            .resources
             .values()
             .filter(|resource| {
                 resource.is_ours() && text(&resource.object, &["apiVersion"]).is_some_and(of_family)
@@ -219,7 +221,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// Adds the resource, and returns its observed values.
     pub fn add(self) -> Result<Observed<M::Status>, Error> {
-        let observed = Observed::read(self.composition.observed.get(&self.slot));
+        let observed = Observed::read(self.composition.observation.resources.get(&self.slot));
         self.put()?;
         Ok(observed)
     }
@@ -465,7 +467,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Value::Object(kept.collect())
     }
 
-    fn running(&self) -> Option<&super::observed::Resource> {
-        self.composition.observed.get(&self.slot)
+    fn running(&self) -> Option<&Resource> {
+        self.composition.observation.resources.get(&self.slot)
     }
 }

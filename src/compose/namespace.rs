@@ -36,7 +36,7 @@ impl Composition<'_> {
 
     /// The namespace of the observed connection Secret of a slot's resource.
     pub fn secret_namespace(&self, slot: &str) -> Option<String> {
-        let object = &self.observed.get(slot)?.object;
+        let object = &self.observation.resources.get(slot)?.object;
         let namespace = text(object, &["spec", "writeConnectionSecretToRef", "namespace"])?;
         Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty())
     }

@@ -5,12 +5,12 @@ pub(super) mod drift;
 
 use serde_json::{Value, json};
 
-use super::health::Health;
 use super::namespace::NAME_IS_FREE;
-use super::{Absent, Composition, Scope, preserve};
+use super::{Absent, Composition, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
-use crate::models::{CHOICE_PREFIX, kubernetes};
+use crate::models::{CHOICE_PREFIX, Scope, kubernetes};
+use crate::observe::{Choice, Health};
 use crate::value::{Object, put, text};
 
 /// A Kubernetes object that [`Manifest::add`] adds to the composition.
@@ -21,7 +21,7 @@ pub struct Manifest<'c, 'r> {
     object: Object,
     config: Option<String>,
     updatable: Vec<&'static str>,
-    choices: Vec<(&'static str, String, &'static [&'static str])>,
+    choices: Vec<Choice>,
     orphan: bool,
     observe: bool,
     public: bool,
@@ -177,7 +177,8 @@ impl Manifest<'_, '_> {
     fn add_native(mut self) -> Result<(), Error> {
         let is_free = self.composition.is_name_free(&self.slot, &self.object)?;
         self = self.needs(is_free, NAME_IS_FREE);
-        let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
+        let running =
+            self.composition.observation.resources.get(&self.slot).map(|resource| &resource.object);
         let updatable = self.updatable_now();
         let asked = drift::annotation(&self.object, &self.updatable, &self.choices);
         let mut losing = false;
@@ -253,9 +254,7 @@ impl Manifest<'_, '_> {
 }
 
 /// The annotations that note choices.
-fn choices(
-    choices: Vec<(&'static str, String, &'static [&'static str])>,
-) -> impl Iterator<Item = (String, String)> {
+fn choices(choices: Vec<Choice>) -> impl Iterator<Item = (String, String)> {
     choices.into_iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value))
 }
 

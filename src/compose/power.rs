@@ -8,11 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::health::{self, Health, State};
-use super::stopped::{INSIDE, Off, POLICIES, RUNNING, fields, path};
-use super::{Composition, Desired, observed};
+use super::{Composition, Desired};
 use crate::error::Error;
 use crate::lifecycle::Stop;
+use crate::observe::{
+    Health, INSIDE, Off, POLICIES, RUNNING, Resource, State, fields, from_object, path,
+};
 use crate::reason::Reason;
 use crate::value::{at, put, text};
 
@@ -58,7 +59,7 @@ impl Desired {
 
     /// Whether a resource was observed to be stopped: its provider reports the values of a stopped
     /// one.
-    fn is_off(&self, seen: &observed::Resource) -> bool {
+    fn is_off(&self, seen: &Resource) -> bool {
         let kind = self.kind();
         if kind == "Deployment" {
             let object = match at(seen.seen(), &["status", "atProvider", "manifest"]) {
@@ -68,7 +69,7 @@ impl Desired {
             let replicas = |path: &[&str]| at(object, path).and_then(Value::as_i64);
             return replicas(&["spec", "replicas"]) == Some(0)
                 && replicas(&["status", "replicas"]).unwrap_or(0) == 0
-                && health::from_object(object).ready;
+                && from_object(object).ready;
         }
         fields(kind).iter().all(|(field, off)| {
             let path: Vec<&str> =
@@ -120,7 +121,7 @@ impl Composition<'_> {
             [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running];
         let state = order.into_iter().find(|state| states.contains(state)).filter(|_| !waits);
         // An environment without stoppable resources runs as long as it exists.
-        let exists = self.first_slots.iter().any(|slot| self.exists(slot));
+        let exists = self.api.first_slots.iter().any(|slot| self.exists(slot));
         let otherwise = match stop {
             Some(_) => PowerState::Stopped,
             None if exists && !waits && states.is_empty() => PowerState::Running,
@@ -131,7 +132,7 @@ impl Composition<'_> {
 
     /// Stops the resource in a slot, or lets it run.
     fn power_of(&mut self, slot: &str, stop: bool) -> PowerState {
-        let seen = self.observed.get(slot);
+        let seen = self.observation.resources.get(slot);
         let Some(desired) = self.desired.get_mut(slot) else { return PowerState::Unknown };
         if stop {
             desired.stop(fields(desired.kind()));
@@ -163,16 +164,17 @@ impl Composition<'_> {
     /// not count meanwhile. Policies that a person set stay.
     fn rest(&mut self, stands_still: bool) {
         let configs: Vec<&str> = self
-            .observed
+            .observation
+            .resources
             .values()
             .filter(|resource| text(&resource.object, &["kind"]) == Some("ProviderConfig"))
-            .filter_map(observed::Resource::name)
+            .filter_map(Resource::name)
             .collect();
         for (slot, desired) in &mut self.desired {
             let config = text(&desired.object, &["spec", "providerConfigRef", "name"]);
             let is_inside = config.is_some_and(|config| configs.contains(&config));
             let needs_nodes = text(&desired.object, &["kind"]) == Some("Addon");
-            let seen = self.observed.get(slot);
+            let seen = self.observation.resources.get(slot);
             let is_asked = !stands_still && at(&desired.object, &["spec", POLICIES]).is_some();
             let is_ours = is_asked
                 || seen.is_none_or(|seen| {

@@ -77,7 +77,7 @@ struct Part<'c> {
 impl<'c> Part<'c> {
     fn new(slot: &'c str, desired: &'c Desired, composition: &'c Composition<'_>) -> Self {
         let object = &desired.object;
-        let observed = composition.observed.get(slot);
+        let observed = composition.observation.resources.get(slot);
         let paths: [&[&str]; 4] = [
             &["metadata", "name"],
             &["metadata", "annotations", EXTERNAL_NAME],
@@ -245,7 +245,7 @@ impl Composition<'_> {
                 || self.desired.values().any(|desired| has_namespace(&desired.object, namespace))
         } else {
             let own = self.xr.status.iter().filter(|(field, _)| !super::is_common(field));
-            let observed = self.observed.values();
+            let observed = self.observation.resources.values();
             let reported =
                 observed.filter_map(|observed| at(&observed.object, &["status", "atProvider"]));
             own.map(|(_, value)| value).chain(reported).any(|value| has_host(value, host))

@@ -7,14 +7,13 @@ use serde_json::Value;
 
 use super::clock::ComposedResource;
 use super::condition::{Condition, Event, PROVISIONED, stored};
-use super::health::State;
 use super::resource_status::seconds;
 use super::status::{self, Phase};
-use super::{
-    Addition, COMMON_ADDITIONS, Composition, LifecycleStatus, observed, revision, scrub, stalled,
-};
+use super::{Addition, COMMON_ADDITIONS, Composition, LifecycleStatus, revision, scrub, stalled};
 use crate::diagnosis::Code;
 use crate::error::Error;
+use crate::models::Scope;
+use crate::observe::{Resource, State};
 use crate::reason::Reason;
 use crate::value::Object;
 
@@ -123,7 +122,7 @@ impl Composition<'_> {
             }
         }
         self.date(&mut whole);
-        let legacy = self.xr.scope == super::Scope::LegacyCluster;
+        let legacy = self.xr.scope == Scope::LegacyCluster;
         let usual = match phase {
             Phase::Ready | Phase::Stopped => requeue::READY,
             _ if self.unpublished => requeue::PUBLISHING,
@@ -137,24 +136,22 @@ impl Composition<'_> {
             outlook.map(|outlook| (outlook.expiring, outlook.events)).unwrap_or_default();
         let (over_budget, spending) = self.over_budget();
         let (outdated, without_effect) = self.outdated();
+        let requeue =
+            self.active_plan.as_ref().map_or(usual, |active| active.requeue(self.now, usual));
+        let ready = resources.iter().all(|resource| resource.status.ready);
+        let desired = self.desired.into_iter();
+        let resources = desired.map(|(slot, d)| (slot, (d.object, d.health.ready))).collect();
         let optional = [stalled, expiring, over_budget, outdated].into_iter().flatten();
         let events = progress.into_iter().chain(spending).chain(without_effect).chain(warnings);
         CompositionResult {
             conditions: std::iter::once(provisioned).chain(optional).collect(),
             events: events.collect(),
-            resources: self
-                .desired
-                .into_iter()
-                .map(|(slot, d)| (slot, (d.object, d.health.ready)))
-                .collect(),
+            resources,
             status: whole,
             connection: if legacy { self.connection } else { BTreeMap::new() },
             phase,
-            ready: resources.iter().all(|resource| resource.status.ready),
-            requeue: self
-                .active_plan
-                .as_ref()
-                .map_or(usual, |active| active.requeue(self.now, usual)),
+            ready,
+            requeue,
         }
     }
 
@@ -173,13 +170,13 @@ impl Composition<'_> {
 
     /// Rejects a composition that would delete existing resources by accident.
     fn account_for_everything(&self) -> Result<(), Error> {
-        let missed = |(slot, resource): (&String, &observed::Resource)| {
+        let missed = |(slot, resource): (&String, &Resource)| {
             let dropped = resource.is_ours()
                 && !self.desired.contains_key(slot)
                 && !self.removed.contains(slot);
             dropped.then(|| slot.clone())
         };
-        let missed: Vec<String> = self.observed.iter().filter_map(missed).collect();
+        let missed: Vec<String> = self.observation.resources.iter().filter_map(missed).collect();
         if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
     }
 

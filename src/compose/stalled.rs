@@ -11,8 +11,8 @@ use super::clock::ComposedResource;
 use super::clock::between;
 use super::clock::{NOT_READY, WAITED};
 use super::condition::{Condition, stored};
-use super::health::State;
 use super::scrub;
+use crate::observe::State;
 use crate::reason::Reason;
 use crate::value::Object;
 

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::clock::{Clock, ComposedResource};
 use super::deletion::OnDeletion;
-use super::health::{Health, State};
 use super::references::References;
-use super::reported::lenient;
 use super::resource_status::ResourceStatus;
-use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
+use super::{Composition, Desired, LifecycleStatus, PowerState};
 use crate::diagnosis::{self, Cause, Code, Line};
+use crate::models::Scope;
+use crate::observe::{Health, State, lenient};
 use crate::pricing::Price;
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
@@ -138,7 +138,7 @@ impl Composition<'_> {
         if let Some(references) = &references {
             self.excuse(&mut resources, references);
         }
-        diagnose(&mut resources, self.api);
+        diagnose(&mut resources, self.api.name);
         if let Some(references) = &references {
             Self::name_awaited(&mut resources, references);
         }
@@ -167,7 +167,7 @@ impl Composition<'_> {
     /// time stay the same.
     fn unanswered(&self, resource: &ComposedResource) -> Option<Cause> {
         const UNANSWERED_AFTER: SignedDuration = SignedDuration::from_mins(1);
-        let object = &self.observed.get(&resource.status.slot)?.object;
+        let object = &self.observation.resources.get(&resource.status.slot)?.object;
         let group = api_version::group(text(object, &["apiVersion"])?);
         let family = group.strip_suffix(".upbound.io")?;
         let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
@@ -209,7 +209,7 @@ impl Composition<'_> {
     }
 
     fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> ComposedResource {
-        let observed = self.observed.get(slot);
+        let observed = self.observation.resources.get(slot);
         // For a wrapper, users want the name of the wrapped object.
         let wrapped = self.desired.get(slot).and_then(|desired| {
             text(&desired.object, &["spec", "forProvider", "manifest", "metadata", "name"])
@@ -251,12 +251,6 @@ impl Composition<'_> {
         }
     }
 
-    /// The creation time of the object in a slot.
-    pub(super) fn created(&self, slot: &str) -> Option<Timestamp> {
-        let object = &self.observed.get(slot)?.object;
-        text(object, &["metadata", "creationTimestamp"])?.parse().ok()
-    }
-
     /// Whether a person has changed the environment since the last call: its spec, or whether it is
     /// stopped.
     fn is_edited(&self) -> bool {
@@ -273,7 +267,8 @@ impl Composition<'_> {
     /// objects, so the API server must have rejected them.
     fn refused_kinds(&self) -> BTreeSet<&str> {
         let seen: BTreeSet<(&str, &str)> = self
-            .observed
+            .observation
+            .resources
             .values()
             .filter_map(|observed| Some((text(&observed.object, &["kind"])?, observed.name()?)))
             .collect();

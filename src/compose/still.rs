@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Composition, Desired, is_common, observed};
+use super::{Composition, Desired, is_common};
 use crate::error::Error;
+use crate::observe::Resource;
 use crate::value::Object;
 
 /// Prefixes of the labels and annotations that Crossplane, Kubernetes and kubectl write.
@@ -23,7 +24,8 @@ impl Composition<'_> {
         self.changing.clear();
         self.connection = self.xr.connection.clone();
         self.desired = self
-            .observed
+            .observation
+            .resources
             .iter()
             .filter(|(_, resource)| resource.is_ours())
             .map(|(slot, resource)| (slot.clone(), preserved(resource)))
@@ -35,7 +37,7 @@ impl Composition<'_> {
 }
 
 /// The desired resource that preserves the observed one.
-fn preserved(resource: &observed::Resource) -> Desired {
+fn preserved(resource: &Resource) -> Desired {
     let mut object = resource.object.clone();
     object.remove("status");
     if let Some(Value::Object(metadata)) = object.remove("metadata") {

@@ -27,12 +27,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{
-    Addition, Composite, Composition, CompositionResult, Condition, OWNED_LABEL, PROVISIONED,
-};
+use super::{Addition, Composition, CompositionResult, Condition, PROVISIONED};
 use crate::error::Error;
 use crate::models::{self, Kind};
+use crate::observe::{ApiFacts, Composite, OWNED_LABEL, Observation, Resource};
 use crate::settings::Common;
+use crate::value::Object;
 
 /// A minimal managed resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,16 +74,21 @@ fn disk(region: &str) -> Disk {
 }
 
 /// A composite and its observed resources.
-struct Test {
-    xr: Value,
-    details: BTreeMap<String, Vec<u8>>,
-    observed: Vec<(String, Value, BTreeMap<String, Vec<u8>>)>,
-    settings: Common,
-    random: u8,
+#[derive(Clone)]
+pub(super) struct Test {
+    pub xr: Value,
+    pub details: BTreeMap<String, Vec<u8>>,
+    pub observed: Vec<(String, Value, BTreeMap<String, Vec<u8>>)>,
+    pub settings: Common,
+    pub first_slots: &'static [&'static str],
+    /// The objects that Crossplane found, by the names of the requirements.
+    pub found: BTreeMap<String, Option<Object>>,
+    pub random: u8,
 }
 
 /// A claim's composite, with a connection secret.
-fn legacy() -> Test {
+pub(super) fn legacy() -> Test {
+    let free = ["Deployment/team/web", "Secret/team/thing-things", "Service/team/web"];
     let xr = json!({
         "apiVersion": "example.org/v1", "kind": "XThing",
         "metadata": {"name": "thing-x1", "uid": "abcde123-0000"},
@@ -97,6 +102,8 @@ fn legacy() -> Test {
         details: BTreeMap::new(),
         observed: Vec::new(),
         settings: Common::default(),
+        first_slots: &[],
+        found: free.map(|name| (name.to_owned(), None)).into(),
         random: 1,
     }
 }
@@ -122,24 +129,42 @@ impl Test {
         self
     }
 
-    fn compose(
+    /// The composite with the objects that Crossplane found instead of the usual ones.
+    pub(super) fn with_found(
+        &self,
+        found: impl IntoIterator<Item = (String, Option<Value>)>,
+    ) -> Self {
+        let object = |found: Value| found.as_object().cloned();
+        let found = found.into_iter().map(|(name, found)| (name, found.and_then(object)));
+        Self { found: found.collect(), ..self.clone() }
+    }
+
+    pub(super) fn compose(
         &self,
         api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
     ) -> Result<CompositionResult, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
             panic!("not an object")
         };
-        let xr = Composite::read(xr, self.details.clone())?;
-        let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
-        let observed = observed.into_iter().map(|(slot, object, details)| match object {
-            Value::Object(object) => (slot, object, details),
+        let resources = observed.into_iter().map(|(slot, object, details)| match object {
+            Value::Object(object) => (slot, Resource::new(object, details)),
             _ => panic!("not an object"),
         });
-        let now = "2026-11-21T09:00:00Z".parse().unwrap();
-        let mut composition =
-            Composition::new(xr, "things", &self.settings, observed, now, &mut random);
-        let free = ["Deployment/team/web", "Secret/team/thing-things", "Service/team/web"];
-        composition.take_found(free.map(|name| (name.to_owned(), None)).into());
+        let observation = Observation {
+            xr: Composite::read(xr, self.details.clone())?,
+            settings: &self.settings,
+            api: ApiFacts {
+                name: "things",
+                called: "thing".to_owned(),
+                first_slots: self.first_slots,
+            },
+            resources: resources.collect(),
+            found: self.found.clone(),
+            credentials: Vec::new(),
+            now: "2026-11-21T09:00:00Z".parse().unwrap(),
+        };
+        let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
+        let mut composition = Composition::new(&observation, &mut random);
         api(&mut composition)?;
         composition.complete_and_build(
             json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
@@ -193,7 +218,7 @@ impl Composition<'_> {
     /// Ends a composition with a valid spec.
     pub(super) fn complete_and_build(
         mut self,
-        status: crate::value::Object,
+        status: Object,
         additions: &[Addition],
     ) -> Result<CompositionResult, Error> {
         self.complete()?;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Absent, Composition, Scope};
+use super::{Absent, Composition};
 use crate::error::Error;
+use crate::models::Scope;
 use crate::value::Object;
 
 impl Composition<'_> {
@@ -53,7 +54,8 @@ impl Composition<'_> {
 
     /// The fields of an observed Usage's spec that we set.
     fn running_usage(&self, slot: &str) -> Option<Value> {
-        let spec = self.observed.get(slot)?.object.get("spec").cloned().unwrap_or_default();
+        let spec =
+            self.observation.resources.get(slot)?.object.get("spec").cloned().unwrap_or_default();
         Some(json!({"of": spec["of"], "by": spec["by"], "replayDeletion": true}))
     }
 

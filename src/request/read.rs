@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use function_proto::v1::{
     Credentials, Resource, Resources, RunFunctionRequest, credentials::Source,
 };
+use jiff::Timestamp;
 use prost_types::Struct;
 use prost_types::value::Kind;
 use serde_json::Value;
 
 use super::{Response, SETTINGS_AT_FIRST, SETTINGS_REQUIREMENT};
-use crate::compose::{Composite, Lookup};
+use crate::compose::Lookup;
 use crate::error::{Error, Malformed};
-use crate::settings::Settings;
+use crate::observe::{ApiFacts, Composite, Observation, Resource as Observed};
+use crate::settings::{Common, Settings};
 use crate::value::{self, Object};
 
 /// The connection details of a resource.
@@ -70,17 +72,33 @@ impl Request {
         Composite::read(std::mem::take(&mut self.xr), std::mem::take(&mut self.connection))
     }
 
-    /// The observed resources: slot, object and connection details.
-    pub fn resources(&mut self) -> impl Iterator<Item = (String, Object, Details)> + use<> {
-        std::mem::take(&mut self.resources).into_iter().map(|(slot, mut resource)| {
+    /// The observation of an environment of `api`.
+    pub(crate) fn observe<'s>(
+        &mut self,
+        api: ApiFacts,
+        xr: Composite,
+        settings: &'s Common,
+        now: Timestamp,
+    ) -> Observation<'s> {
+        let resources = std::mem::take(&mut self.resources).into_iter();
+        let resources = resources.map(|(slot, mut resource)| {
             let object = value::take_object(&mut resource);
-            (slot, object, resource.connection_details.into_iter().collect())
-        })
+            (slot, Observed::new(object, resource.connection_details.into_iter().collect()))
+        });
+        Observation {
+            xr,
+            settings,
+            api,
+            resources: resources.collect(),
+            found: self.found(),
+            credentials: self.credentials(),
+            now,
+        }
     }
 
     /// The objects that Crossplane found for the requirements of earlier answers, by the
     /// requirement's name.
-    pub fn found(&mut self) -> BTreeMap<String, Option<Object>> {
+    fn found(&mut self) -> BTreeMap<String, Option<Object>> {
         let extra = std::mem::take(&mut self.extra);
         let required = std::mem::take(&mut self.required);
         let first = |resources: Resources| resources.items.into_iter().next();
@@ -93,14 +111,15 @@ impl Request {
             .collect()
     }
 
-    /// The values of the step's credentials. No text of the response may have one of them.
-    pub fn credentials(&mut self) -> impl Iterator<Item = Vec<u8>> + use<> {
+    /// The values of the step's credentials.
+    fn credentials(&mut self) -> Vec<Vec<u8>> {
         let all = std::mem::take(&mut self.credentials).into_values();
         all.filter_map(|Credentials { source }| match source {
             Some(Source::CredentialData(secret)) => Some(secret.data.into_values()),
             _ => None,
         })
         .flatten()
+        .collect()
     }
 
     /// The schema revision in the step's input, although the input may be invalid. Read it before

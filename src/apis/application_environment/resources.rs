@@ -1,7 +1,7 @@
 //! The resources of an application environment.
 
 use super::{ApplicationEnvironmentSettings, DATABASE, DATABASE_USER, DeletionPolicy, Parameters};
-use crate::compose::{Composition, Generated, NameRule, Observed};
+use crate::compose::{Composition, Generated};
 use crate::error::Error;
 use crate::models::gcp::{
     BackupConfiguration, Bucket, BucketIamMember, BucketStatus, Cluster, ClusterStatus, Database,
@@ -10,6 +10,7 @@ use crate::models::gcp::{
     User, WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
 use crate::models::{SIBLING, SecretKeyRef};
+use crate::observe::{NameRule, Observed};
 
 impl Parameters {
     fn orphan(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
 use crate::catalog::opencv;
 use crate::check;
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::aws::ec2::{
     Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup,
@@ -20,6 +20,7 @@ use crate::models::aws::ec2::{
 };
 use crate::models::aws::iam::{InstanceProfile, Role, RolePolicy, RolePolicyAttachment};
 use crate::models::{Managed, SIBLING};
+use crate::observe::{NameRule, Observed};
 
 impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{StockPool, StockPoolSettings};
-use crate::compose::{Composition, label};
+use crate::compose::Composition;
 use crate::error::Error;
+use crate::observe::label;
 
 /// The only slot.
 pub(super) const SLOT: &str = "deployment";

@@ -10,8 +10,9 @@ use sha2::Sha256;
 use super::database::Connection;
 use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::{Backend, Size, UnifiedEnvironmentSettings};
-use crate::compose::{Composition, label};
+use crate::compose::Composition;
 use crate::error::Error;
+use crate::observe::label;
 use crate::value::{Object, at, text};
 
 const DEPLOYMENT: &str = "backend-deployment";

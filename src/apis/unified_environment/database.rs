@@ -4,10 +4,11 @@
 use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::settings::Mode;
 use super::{Database, Size, UnifiedEnvironmentSettings};
-use crate::compose::{Composition, NameRule, Observed, SecretName};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::aws::rds;
 use crate::models::{SIBLING, SecretKeyRef, sql};
+use crate::observe::{NameRule, Observed, SecretName};
 use crate::offers::{Offered, Prices};
 
 const DATABASE: &str = "postgres-db";

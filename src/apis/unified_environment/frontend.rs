@@ -7,7 +7,7 @@ use super::rewrite::{self, Rewrite};
 use super::{FilesOnDeletion, Frontend, MissingFiles, SiteKind, UnifiedEnvironmentSettings};
 use crate::catalog::aws::Partition;
 use crate::check::Refused;
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::cloudfront::{
@@ -18,6 +18,7 @@ use crate::models::aws::s3::{
     Bucket, BucketOwnershipControls, BucketPolicy, BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration, EncryptionByDefault, EncryptionRule, OwnershipRule,
 };
+use crate::observe::{NameRule, Observed};
 
 pub(super) const BUCKET: &str = "frontend-bucket";
 const POLICY: &str = "frontend-bucket-policy";

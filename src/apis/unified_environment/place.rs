@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::check::{self, Refused};
-use crate::compose::{Composite, Composition, SecretName, label};
+use crate::compose::Composition;
 use crate::error::Error;
+use crate::observe::{Composite, SecretName, label};
 
 /// Slot of the namespace that the claims API creates.
 pub(super) const NAMESPACE: &str = "namespace";

@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::SiteKind;
 use super::place::{NAMESPACE_READY, Place};
-use crate::compose::{Composition, NameRule};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::SecretKeyRef;
 use crate::models::aws::cloudfront::Function;
+use crate::observe::NameRule;
 
 pub(super) const FUNCTION: &str = "frontend-rewrite";
 const CODE: &str = "frontend-rewrite-code";

@@ -5,12 +5,13 @@ use serde_json::json;
 
 use super::settings::{place, unless_running};
 use super::{Cluster, ClusterType, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::azure::{
     ApiServerAccessProfile, DefaultNodePool, EntraAccessControl, Identity, KubernetesCluster,
     KubernetesClusterStatus, NetworkProfile,
 };
+use crate::observe::{NameRule, Observed};
 
 /// Names of clusters. The names of their API servers begin with them.
 const NAME: NameRule = NameRule::dns(54);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::settings::{place, unless_running};
 use super::{Cluster, ClusterType, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
 use crate::catalog::aws::Partition;
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::eks::{
@@ -14,6 +14,7 @@ use crate::models::aws::eks::{
     ScalingConfig, UpgradePolicy, VpcConfig,
 };
 use crate::models::aws::iam::{Role, RolePolicyAttachment};
+use crate::observe::{NameRule, Observed};
 
 /// Names of clusters and of node groups.
 const NAME: NameRule = NameRule::dns(63);

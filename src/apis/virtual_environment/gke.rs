@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::settings::{place, unless_running};
 use super::{Cluster, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::gcp::{
@@ -12,6 +12,7 @@ use crate::models::gcp::{
     NodeManagement, NodePool, PrivateClusterConfig, ReleaseChannel, ShieldedInstanceConfig,
     WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
+use crate::observe::{NameRule, Observed};
 
 /// Names of clusters and of node pools.
 const NAME: NameRule = NameRule::dns(40);

@@ -7,11 +7,12 @@ use super::settings::Charts;
 use super::{
     App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT,
 };
-use crate::compose::{Composition, SecretName};
+use crate::compose::Composition;
 use crate::error::Error;
 use crate::models::Scope;
 use crate::models::helm::{Chart, Release};
 use crate::models::kubernetes::Object;
+use crate::observe::SecretName;
 
 const HELM: &str = "helm-config";
 const KUBERNETES: &str = "kubernetes-config";

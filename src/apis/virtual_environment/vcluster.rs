@@ -10,9 +10,10 @@ use super::{
     follows,
 };
 use crate::check::Refused;
-use crate::compose::{Composition, NAMESPACE_IS_FREE, NameRule, label};
+use crate::compose::{Composition, NAMESPACE_IS_FREE};
 use crate::error::Error;
 use crate::models::helm::{Chart, Release};
+use crate::observe::{NameRule, label};
 use crate::value::{Object, at, text};
 
 /// The chart's repository.

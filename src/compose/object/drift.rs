@@ -6,14 +6,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::check::kubernetes::same_quantity;
-use crate::compose::health::{Health, State};
 use crate::compose::{Composition, preserve};
 use crate::fingerprint::fingerprint;
 use crate::models::CHOICE_PREFIX;
+use crate::observe::{Choice, Health, State};
 use crate::value::{Object, at, text};
-
-/// A user's choice: its name, its value, and the paths of its resolved fields.
-type Choice = (&'static str, String, &'static [&'static str]);
 
 /// The annotation on a native object with a hash of the desired updatable fields. A removed entry
 /// and another client's entry are both missing in the desired state. Only the hash distinguishes

@@ -10,15 +10,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::health::{Health, State};
 use super::super::limits;
 use super::super::look::LOOK;
-use super::super::reported::status_of;
 use super::super::resource_status::seconds;
-use super::{Composition, PowerState, observed};
+use super::{Composition, PowerState};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::aws::ec2::{Instance, InstanceState};
+use crate::observe::{Health, Resource, State, status_of};
 use crate::reason::Reason;
 use crate::value::{at, put, text};
 
@@ -50,7 +49,7 @@ const LOOK_INTERVALS: [Duration; 4] = [
 const UNANSWERED: &str = "the provider has not answered. Check that it runs";
 
 /// Whether a provider has reported anything about a resource.
-fn is_answered(resource: &observed::Resource) -> bool {
+fn is_answered(resource: &Resource) -> bool {
     let conditions = at(resource.seen(), &["status", "conditions"]).and_then(Value::as_array);
     conditions.is_some_and(|conditions| !conditions.is_empty())
 }
@@ -115,10 +114,16 @@ impl Composition<'_> {
     /// provider never answered.
     fn failed_start(&mut self, slot: &str, switch: &str, opened: Timestamp) -> Health {
         let request = format!("{} ", seconds(opened));
-        let noted = self.observed.get(slot).and_then(|seen| seen.annotation(FAILED_ANNOTATION));
+        let noted = self
+            .observation
+            .resources
+            .get(slot)
+            .and_then(|seen| seen.annotation(FAILED_ANNOTATION));
         let noted = noted.and_then(|noted| noted.strip_prefix(&request)).map(str::to_owned);
         let said = noted.unwrap_or_else(|| {
-            let Some(switch) = self.observed.get(switch) else { return UNANSWERED.to_owned() };
+            let Some(switch) = self.observation.resources.get(switch) else {
+                return UNANSWERED.to_owned();
+            };
             let health = switch.health();
             let is_error = matches!(health.state, State::Failed | State::Waiting);
             if is_error {
@@ -150,7 +155,7 @@ impl Composition<'_> {
 
     /// The machine in a slot, if it exists.
     fn machine_in(&self, slot: &str) -> Option<Machine> {
-        let seen = self.observed.get(slot)?.seen();
+        let seen = self.observation.resources.get(slot)?.seen();
         let state = status_of::<Instance>(seen)?.instance_state?;
         if ["terminated", "shutting-down"].contains(&state.as_str()) {
             return None;
@@ -188,7 +193,7 @@ impl Composition<'_> {
 
     /// Whether an InstanceState that was made for a request to start has started the machine.
     fn has_started(&self, switch: &str, opened: Timestamp) -> bool {
-        let Some(seen) = self.observed.get(switch) else { return false };
+        let Some(seen) = self.observation.resources.get(switch) else { return false };
         let status = status_of::<InstanceState>(seen.seen());
         self.noted(switch, REQUEST) == Some(seconds(opened).as_str())
             && seen.health().ready
@@ -197,7 +202,7 @@ impl Composition<'_> {
 
     /// Makes the provider look at a machine that is being stopped or started.
     fn look(&mut self, slot: &str) {
-        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK));
+        let seen = self.observation.resources.get(slot).and_then(|seen| seen.annotation(LOOK));
         let last = seen.and_then(|noted| {
             let (count, time) = noted.split_once(' ')?;
             Some((count.parse::<usize>().ok()?, time.parse::<Timestamp>().ok()?))
@@ -219,7 +224,8 @@ impl Composition<'_> {
 
     /// Keeps the type of a machine that is to stay stopped: a change of it would start the machine.
     fn keep_type(&mut self, slot: &str) {
-        let seen = self.observed.get(slot).and_then(|seen| at(seen.seen(), &TYPE)).cloned();
+        let seen =
+            self.observation.resources.get(slot).and_then(|seen| at(seen.seen(), &TYPE)).cloned();
         if let Some(machine) = self.desired.get_mut(slot).filter(|_| seen.is_some()) {
             put(&mut machine.object, &TYPE, seen);
         }
@@ -227,7 +233,7 @@ impl Composition<'_> {
 
     /// Whether the machine in a slot has another type than this call asks for.
     fn changes_type(&self, slot: &str) -> bool {
-        let seen = self.observed.get(slot).map(observed::Resource::seen);
+        let seen = self.observation.resources.get(slot).map(Resource::seen);
         let seen = seen.and_then(|seen| status_of::<Instance>(seen)?.instance_type);
         let asked = self.desired.get(slot).and_then(|desired| text(&desired.object, &TYPE));
         seen.zip(asked).is_some_and(|(seen, asked)| seen != asked)

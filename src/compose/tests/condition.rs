@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
 use crate::check::MAX_MESSAGE_LEN;
-use crate::compose::{Composition, CompositionResult, Phase, spec_hash};
+use crate::compose::{Composition, CompositionResult, Phase};
 use crate::error::Error;
+use crate::observe::spec_hash;
 
 fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {
     ["a", "b", "c"].iter().try_for_each(|slot| cx.managed(*slot, disk("here")).add().map(|_| ()))

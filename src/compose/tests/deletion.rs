@@ -196,7 +196,7 @@ fn kinds_that_sound_like_data_are_decided() {
     const SOUNDS: [&str; 7] =
         ["Bucket", "Cluster", "Database", "FileSystem", "Instance", "Snapshot", "Volume"];
     for info in KINDS {
-        let object = json!({"apiVersion": info.kind.api_version(super::super::Scope::Namespaced), "kind": info.kind.kind});
+        let object = json!({"apiVersion": info.kind.api_version(crate::models::Scope::Namespaced), "kind": info.kind.kind});
         let Value::Object(object) = object else { unreachable!() };
         let sounds = SOUNDS.iter().any(|word| info.kind.kind.contains(word));
         let expected = sounds && !WITHOUT.contains(&info.kind.kind);
