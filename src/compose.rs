@@ -5,30 +5,46 @@
 //! adds the envelope of each resource, for the claims API or the namespaced API. It preserves
 //! values that must not change, determines readiness, and prevents accidental removals.
 
+#[path = "status/budget.rs"]
 mod budget;
+#[path = "status/clock.rs"]
 mod clock;
+#[path = "status/condition.rs"]
 mod condition;
+#[path = "status/deletion.rs"]
 mod deletion;
+#[path = "status/excuse.rs"]
 mod excuse;
+#[path = "status/lifecycle.rs"]
 mod lifecycle;
+#[path = "status/limits.rs"]
 mod limits;
 mod look;
 mod lookup;
 mod managed;
 mod namespace;
 mod object;
+#[path = "plan/outdated.rs"]
 mod outdated;
+#[path = "power/switch.rs"]
 mod power;
 mod preserve;
+#[path = "status/references.rs"]
 mod references;
 mod remove;
+#[path = "status/resource_status.rs"]
 mod resource_status;
+#[path = "status/answer.rs"]
 mod result;
+#[path = "status/revision.rs"]
 mod revision;
 mod scrub;
 mod secrets;
+#[path = "status/stalled.rs"]
 mod stalled;
+#[path = "status.rs"]
 mod status;
+#[path = "power/preserved.rs"]
 mod still;
 #[cfg(test)]
 mod tests;

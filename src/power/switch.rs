@@ -2,6 +2,7 @@
 //!
 //! A stop changes [`fields`] of composed resources.
 
+#[path = "switch/machine.rs"]
 mod machine;
 
 use schemars::JsonSchema;
