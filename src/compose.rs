@@ -1,51 +1,20 @@
 //! The engine: the operations that APIs use to compose resources. It depends on no API.
 //!
-//! An API adds resources to a [`Composition`], each in a *slot*: its permanent name in the
+//! An API adds resources to a [`Composer`], each in a *slot*: its permanent name in the
 //! composite. The API gets the observed values of each slot, and returns its status. The engine
 //! adds the envelope of each resource, for the claims API or the namespaced API. It preserves
 //! values that must not change, determines readiness, and prevents accidental removals.
 
-#[path = "status/budget.rs"]
-mod budget;
-#[path = "status/clock.rs"]
-mod clock;
-#[path = "status/condition.rs"]
-mod condition;
-#[path = "status/deletion.rs"]
-mod deletion;
-#[path = "status/excuse.rs"]
-mod excuse;
-#[path = "status/lifecycle.rs"]
-mod lifecycle;
-#[path = "status/limits.rs"]
-mod limits;
+mod drift;
 mod look;
 mod lookup;
 mod managed;
 mod namespace;
 mod object;
-#[path = "plan/outdated.rs"]
-mod outdated;
-#[path = "power/switch.rs"]
-mod power;
 mod preserve;
-#[path = "status/references.rs"]
-mod references;
 mod remove;
-#[path = "status/resource_status.rs"]
-mod resource_status;
-#[path = "status/answer.rs"]
-mod result;
-#[path = "status/revision.rs"]
-mod revision;
 mod scrub;
 mod secrets;
-#[path = "status/stalled.rs"]
-mod stalled;
-#[path = "status.rs"]
-mod status;
-#[path = "power/preserved.rs"]
-mod still;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -56,58 +25,49 @@ use std::ops::Deref;
 
 use serde_json::Value;
 
-pub use budget::{BUDGET, OVER_BUDGET, Spending};
-pub use condition::{Condition, Event, PROVISIONED, undecided};
-pub use deletion::{Deleted, Kept, OnDeletion};
-pub use lifecycle::{EXPIRING, EndAction, LifecycleStatus, StopReason};
+pub(crate) use look::LOOK;
 pub use lookup::{Found, Lookup};
 pub use managed::Managed;
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
-pub use outdated::OUTDATED;
-pub use power::PowerState;
-pub use resource_status::ResourceStatus;
-pub use result::CompositionResult;
-pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
+pub(crate) use remove::is_orphan;
 pub use scrub::Secrets;
+pub(crate) use scrub::cut;
 pub use secrets::Generated;
-pub use stalled::STALLED;
-pub use status::{CommonStatus, Phase, is_common};
 
-use crate::error::{Error, FieldError};
+use crate::error::Error;
+use crate::lifecycle::Stop;
 use crate::observe::{Health, OWNED_LABEL, Observation, Resource, State};
+use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::value::{Object, at, put, text};
 
 /// Slot of the Secret with a namespaced composite's connection details.
 const CONNECTION_SLOT: &str = "connection";
 
-/// The composition of one call: the resources that an API adds, beside the observation that it
-/// reads.
-pub struct Composition<'o> {
-    observation: &'o Observation<'o>,
-    desired: BTreeMap<String, Desired>,
-    waiting: BTreeMap<String, Absent>,
+/// Composes the resources of one call. An API adds them, beside the observation that it reads.
+pub struct Composer<'o> {
+    pub(crate) observation: &'o Observation<'o>,
+    pub(crate) desired: BTreeMap<String, Desired>,
+    pub(crate) waiting: BTreeMap<String, Absent>,
     removed: BTreeSet<String>,
     protected: BTreeSet<String>,
-    /// Slots with managed resources that this call changes. Until the end of the call, other
+    /// Slots with managed resources that this call changes. Until the end of the draft, other
     /// resources see their observed health.
     changing: BTreeSet<String>,
-    connection: BTreeMap<String, Vec<u8>>,
+    pub(crate) connection: BTreeMap<String, Vec<u8>>,
     lookups: BTreeMap<String, Lookup>,
-    secrets: Secrets,
+    pub(crate) secrets: Secrets,
     random: &'o mut dyn FnMut(&mut [u8]),
-    unpublished: bool,
-    dated: Option<&'static str>,
-    stoppable: &'static [&'static str],
-    active_plan: Option<lifecycle::ActivePlan>,
-    power: Option<PowerState>,
-    /// Fields and limits that the Composition's revision cannot carry.
-    outdated: Vec<FieldError>,
+    pub(crate) unpublished: bool,
+    pub(crate) dated: Option<&'static str>,
+    /// Why the environment is to be stopped; `None` if it is to run.
+    stop: Option<Stop>,
 }
 
-/// An API reads the observation through the composition: what exists decides what it composes.
-impl<'o> Deref for Composition<'o> {
+/// An API reads the observation through the composer, because its resources depend on the
+/// existing ones.
+impl<'o> Deref for Composer<'o> {
     type Target = Observation<'o>;
 
     fn deref(&self) -> &Observation<'o> {
@@ -115,35 +75,54 @@ impl<'o> Deref for Composition<'o> {
     }
 }
 
+/// The composition of an API, before resources are stopped or started.
+pub struct Draft<'o> {
+    pub(crate) composer: Composer<'o>,
+    /// The API's own status, or the error that rejects the spec or the Settings.
+    pub(crate) outcome: Result<Object, Error>,
+}
+
+impl Draft<'_> {
+    /// The lookups of this call, by the names of the requirements. A rejection has lookups, too.
+    /// Crossplane then calls again when an object that was looked up changes.
+    pub fn lookups(&self) -> &BTreeMap<String, Lookup> {
+        &self.composer.lookups
+    }
+}
+
 /// A resource that this call composes.
-struct Desired {
-    object: Object,
-    health: Health,
+pub(crate) struct Desired {
+    pub object: Object,
+    pub health: Health,
     /// Whether it counts in `status.progress`. Usages and provider configs do not count.
-    counted: bool,
+    pub counted: bool,
 }
 
 impl Desired {
     /// The kind of the resource. For a wrapper, the kind of the wrapped object.
-    fn kind(&self) -> &str {
+    pub fn kind(&self) -> &str {
         let wrapped = text(&self.object, &["spec", "forProvider", "manifest", "kind"]);
         wrapped.or_else(|| text(&self.object, &["kind"])).unwrap_or_default()
     }
 }
 
 /// A resource that is not composed yet.
-struct Absent {
-    kind: String,
+pub(crate) struct Absent {
+    pub kind: String,
     /// The awaited object, in words: `its password`.
-    awaited: String,
-    counted: bool,
-    /// The resource as it will be asked for, as far as that is known.
+    pub awaited: String,
+    pub counted: bool,
+    /// The resource as it will be desired, as far as that is known.
     object: Object,
 }
 
-impl<'o> Composition<'o> {
+impl<'o> Composer<'o> {
     /// Begins the composition of an environment.
-    pub fn new(observation: &'o Observation<'o>, random: &'o mut dyn FnMut(&mut [u8])) -> Self {
+    pub fn new(
+        observation: &'o Observation<'o>,
+        plan: &Plan,
+        random: &'o mut dyn FnMut(&mut [u8]),
+    ) -> Self {
         Self {
             observation,
             desired: BTreeMap::new(),
@@ -157,11 +136,34 @@ impl<'o> Composition<'o> {
             random,
             unpublished: false,
             dated: None,
-            stoppable: &[],
-            active_plan: None,
-            power: None,
-            outdated: Vec::new(),
+            stop: plan.stop(),
         }
+    }
+
+    /// Lets an API add its resources. `compose` returns the API's own status.
+    pub fn draft(mut self, compose: impl FnOnce(&mut Self) -> Result<Object, Error>) -> Draft<'o> {
+        let outcome = compose(&mut self).and_then(|status| {
+            self.compose_connection_secret()?;
+            self.mark_changes();
+            Ok(status)
+        });
+        Draft { composer: self, outcome }
+    }
+
+    /// Rejects a composition that would delete existing resources by accident.
+    ///
+    /// # Errors
+    /// [`Error::WouldDelete`] if an existing resource of ours was neither composed nor removed by
+    /// name.
+    pub(crate) fn account_for_everything(&self) -> Result<(), Error> {
+        let missed = |(slot, resource): (&String, &Resource)| {
+            let dropped = resource.is_ours()
+                && !self.desired.contains_key(slot)
+                && !self.removed.contains(slot);
+            dropped.then(|| slot.clone())
+        };
+        let missed: Vec<String> = self.observation.resources.iter().filter_map(missed).collect();
+        if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
     }
 
     /// The health of the resource that this call composes in a slot.

@@ -4,13 +4,15 @@ use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use jiff::Timestamp;
 
 use crate::apis::{self, AnyApi};
-use crate::compose::Composition;
-pub use crate::compose::PROVISIONED as CONDITION;
+use crate::compose::Composer;
 use crate::error::{Error, Malformed};
 use crate::observe::{ApiFacts, Composite};
+use crate::plan::{Plan, Terms};
+use crate::power::Composed;
 use crate::request::{Request, Response};
 use crate::settings::{Common, Settings};
-use crate::value::Object;
+use crate::status::Answer;
+pub use crate::status::PROVISIONED as CONDITION;
 
 /// The inputs of composing besides the request: one clock reading and one source of randomness.
 pub struct Outside<'a> {
@@ -55,7 +57,8 @@ pub fn run_with(
     Ok(response.into_message())
 }
 
-/// Fills the response, or asks for the EnvironmentConfig first.
+/// Fills the response, or asks for the EnvironmentConfig first. Each step makes its value from
+/// those of earlier steps.
 fn answer(
     api: &dyn AnyApi,
     request: &mut Request,
@@ -67,30 +70,20 @@ fn answer(
     let Some(settings) = request.settings(&apis::sections(), response).transpose() else {
         return Ok(());
     };
-    let common = settings.as_ref().map_or_else(
-        |_| Common { schema_revision, ..Common::default() },
-        |settings| settings.common.clone(),
-    );
+    // Invalid Settings still tell the revision: an environment is stopped without them.
+    let fallback = Common { schema_revision, ..Common::default() };
+    let common = settings.as_ref().map_or(&fallback, |settings| &settings.common);
     let facts = facts(api, &xr);
-    let observation = request.observe(facts, xr, &common, outside.now);
-    let mut cx = Composition::new(&observation, outside.random);
-    let status = compose(api, settings, &mut cx);
-    // A rejection also asks. Crossplane then calls again when an object that was looked up changes.
-    for (requirement, lookup) in cx.lookups() {
-        response.ask(requirement, lookup);
-    }
-    let (status, wrong) = match status {
-        Ok(status) => (status, None),
-        Err(error) => {
-            cx.plan_for_rejection();
-            if !cx.stops_what_exists() {
-                return Err(error);
-            }
-            // An environment that has to stop does not wait until its spec is valid.
-            (cx.stand_still()?, Some(error))
-        }
-    };
-    response.fill(cx.build(status, api.info().since_revision, wrong.as_ref()))
+    let observation = request.observe(facts, xr, common, outside.now);
+    let plan = Plan::new(&observation, terms(api, &observation.xr, &settings));
+    let draft = Composer::new(&observation, &plan, outside.random).draft(|cx| {
+        let settings = settings.as_ref().map_err(Clone::clone)?;
+        plan.admission()?;
+        plan.checked(api.compose(settings, cx))
+    });
+    response.ask(draft.lookups());
+    let composed = Composed::new(draft, plan)?;
+    response.fill(Answer::new(composed, api.info().since_revision))
 }
 
 /// The facts about an API that the engine needs for an environment.
@@ -102,31 +95,18 @@ fn facts(api: &dyn AnyApi, xr: &Composite) -> ApiFacts {
     ApiFacts { name: api.info().name, called, first_slots: api.info().first_slots }
 }
 
-/// Plans the lifecycle, and composes: the API's own status.
-fn compose(
-    api: &dyn AnyApi,
-    settings: Result<Settings, Error>,
-    cx: &mut Composition<'_>,
-) -> Result<Object, Error> {
+/// The part of an API in the plan.
+fn terms(api: &dyn AnyApi, xr: &Composite, settings: &Result<Settings, Error>) -> Terms {
     let info = api.info();
-    let lifecycle = settings
-        .as_ref()
-        .map_err(Clone::clone)
-        .and_then(|settings| settings.lifecycle(info.settings));
-    let defaults = Settings::default();
-    let cannot_stop = api.cannot_stop(&cx.xr.spec, settings.as_ref().unwrap_or(&defaults));
-    let planned = cx.plan(info.stoppable, cannot_stop, lifecycle.as_ref().ok());
-    let settings = settings?;
-    cx.admit(info.settings, &lifecycle?)?;
-    let status = match (planned, api.compose(&settings, cx)) {
-        // A user sees all wrong fields at once.
-        (Err(Error::InvalidSpec(lifecycle)), Err(Error::InvalidSpec(fields))) => {
-            return Err(Error::InvalidSpec([fields, lifecycle].concat()));
-        }
-        (planned, status) => planned.and(status)?,
+    let lifecycle = match settings {
+        Ok(settings) => settings.lifecycle(info.settings),
+        Err(error) => Err(error.clone()),
     };
-    cx.complete()?;
-    Ok(status)
+    let cannot_stop = match settings {
+        Ok(settings) => api.cannot_stop(&xr.spec, settings),
+        Err(_) => api.cannot_stop(&xr.spec, &Settings::default()),
+    };
+    Terms { section: info.settings, settings: lifecycle, stoppable: info.stoppable, cannot_stop }
 }
 
 #[cfg(test)]

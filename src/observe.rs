@@ -1,4 +1,4 @@
-//! The observation of an environment: everything that Crossplane sent in one request. It never
+//! The observation of an environment: the data that Crossplane sent in one request. It never
 //! changes during a call, and every later stage reads it.
 
 mod composite;

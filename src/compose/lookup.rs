@@ -1,9 +1,7 @@
 //! Objects that an answer depends on, but does not compose. The answer requests them, and
 //! Crossplane calls the function again at once with the objects that it found.
 
-use std::collections::BTreeMap;
-
-use super::Composition;
+use super::Composer;
 use crate::value::Object;
 
 /// An object that Crossplane looks up by its name.
@@ -51,7 +49,7 @@ pub enum Found<'c> {
     Present(&'c Object),
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// Looks up an object that the composition does not compose. The answer requests the object
     /// even if it is known. Crossplane calls again until two answers request the same objects.
     pub fn look_up(&mut self, lookup: Lookup) -> Found<'_> {
@@ -62,10 +60,5 @@ impl Composition<'_> {
             Some(None) => Found::Absent,
             Some(Some(object)) => Found::Present(object),
         }
-    }
-
-    /// The lookups of this call, by the names of the requirements.
-    pub fn lookups(&self) -> &BTreeMap<String, Lookup> {
-        &self.lookups
     }
 }

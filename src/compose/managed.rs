@@ -5,9 +5,8 @@ use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
 use super::look::{self, LOOK};
-use super::object::drift;
 use super::remove::is_orphan;
-use super::{Absent, Composition, preserve};
+use super::{Absent, Composer, drift, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::helm::Release;
@@ -19,7 +18,7 @@ use crate::value::{Object, at, put, text};
 /// A managed resource that [`Managed::add`] adds to the composition.
 #[must_use = "nothing is composed before `add`"]
 pub struct Managed<'c, 'r, M> {
-    composition: &'c mut Composition<'r>,
+    composition: &'c mut Composer<'r>,
     slot: String,
     model: M,
     external_name: Option<String>,
@@ -38,7 +37,7 @@ pub struct Managed<'c, 'r, M> {
     config: Option<String>,
 }
 
-impl<'r> Composition<'r> {
+impl<'r> Composer<'r> {
     /// Begins a managed resource in `slot`. Once it was observed, its fields keep their observed
     /// values. Exceptions are the fields of [`updatable`](Managed::updatable) and
     /// [`resolved_from`](Managed::resolved_from), and the tags of Settings.
@@ -69,7 +68,7 @@ impl<'r> Composition<'r> {
     }
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// The provider config of a new resource: the requested one, else the one of existing
     /// resources, else the one of Settings.
     fn config(&self, provider: Provider, asked: Option<&str>) -> Object {
@@ -140,7 +139,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Records a user's choice on the resource, for [`Composition::noted`].
+    /// Records a user's choice on the resource, for [`Composer::noted`].
     pub fn annotate(self, name: &'static str, value: impl Into<String>) -> Self {
         self.resolved_from(name, value, &[])
     }
@@ -246,9 +245,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes fields that users may change, makes an orphan deletable, or follows
-    /// a stop. The provider has not observed the change yet. Tags do not count, because they only
-    /// inform people.
+    /// Whether this call changes fields that users may change, makes an orphan deletable, or
+    /// follows a stop. The provider has not observed the change yet. Tags do not count, because
+    /// they only inform people.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
         let scope = self.composition.xr.scope;

@@ -1,12 +1,10 @@
 //! `object` and `inside`: Kubernetes objects in Crossplane's cluster and in clusters that an
 //! environment composes. The provider configs of the environment's clusters are here too.
 
-pub(super) mod drift;
-
 use serde_json::{Value, json};
 
 use super::namespace::NAME_IS_FREE;
-use super::{Absent, Composition, preserve};
+use super::{Absent, Composer, drift, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::{CHOICE_PREFIX, Scope, kubernetes};
@@ -16,7 +14,7 @@ use crate::value::{Object, put, text};
 /// A Kubernetes object that [`Manifest::add`] adds to the composition.
 #[must_use = "nothing is composed before `add`"]
 pub struct Manifest<'c, 'r> {
-    composition: &'c mut Composition<'r>,
+    composition: &'c mut Composer<'r>,
     slot: String,
     object: Object,
     config: Option<String>,
@@ -28,7 +26,7 @@ pub struct Manifest<'c, 'r> {
     needs: Option<String>,
 }
 
-impl<'r> Composition<'r> {
+impl<'r> Composer<'r> {
     /// Begins a Kubernetes object in Crossplane's cluster. The namespaced API composes native
     /// objects in the composite's namespace, and wraps other objects in a provider-kubernetes
     /// Object. The claims API wraps all objects, because its composites cannot own namespaced
@@ -149,7 +147,7 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Adds the object. [`Composition::seen`] returns it as its cluster stores it.
+    /// Adds the object. [`Composer::seen`] returns it as its cluster stores it.
     ///
     /// # Errors
     /// A Secret that would be wrapped and is not [`public`](Self::public), because all readers of

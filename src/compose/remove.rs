@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Composition, usage};
+use super::{Composer, usage};
 use crate::error::Error;
 use crate::models::{self, Scope, kubernetes};
 use crate::observe::{Health, Resource, State, from_object};
 use crate::reason::Reason;
 use crate::value::{Object, at, put, text};
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// Removes an existing resource, and the Usages by it. No resource is removed in another way.
     ///
     /// # Errors
@@ -34,8 +34,8 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Removes an existing Usage of the resource in slot `of`, which the deletion of the resource in
-    /// slot `by` no longer needs.
+    /// Removes an existing Usage of the resource in slot `of`, which the deletion of the resource
+    /// in slot `by` no longer needs.
     pub fn remove_usage(&mut self, of: &str, by: &str) {
         self.removed.extend(self.has_usage(of, by).then(|| usage::slot_of(of, by)));
     }
@@ -118,7 +118,7 @@ impl Composition<'_> {
             None => self.remove(slot),
             Some(running) => {
                 // Only a running cluster can delete its content.
-                let stay = stay || self.stop().is_some() || running.is_stopped();
+                let stay = stay || self.stop.is_some() || running.is_stopped();
                 let needs: Vec<&str> = needs.iter().copied().filter(|of| self.exists(of)).collect();
                 let (orphan, secured) =
                     (is_orphan(&running.object, self.xr.scope), self.is_secured(slot, &needs));
@@ -317,7 +317,7 @@ fn is_owned(usage: &Object) -> bool {
 }
 
 /// Whether the resource in the cloud stays when its object is deleted.
-pub(super) fn is_orphan(object: &Object, scope: Scope) -> bool {
+pub(crate) fn is_orphan(object: &Object, scope: Scope) -> bool {
     match scope {
         Scope::LegacyCluster => text(object, &["spec", "deletionPolicy"]) == Some("Orphan"),
         Scope::Namespaced => {

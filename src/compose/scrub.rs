@@ -95,7 +95,7 @@ impl Secrets {
 }
 
 /// At most [`MAX_MESSAGE_LEN`] bytes of a text.
-pub(super) fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_LEN {
         return text.to_owned();
     }

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use serde_json::Value;
 
-use super::{CONNECTION_SLOT, Composition};
+use super::{CONNECTION_SLOT, Composer};
 use crate::error::Error;
 use crate::models::Scope;
 use crate::observe::{Composite, Resource, SecretName};
@@ -27,7 +27,7 @@ pub struct Generated {
     pub published: bool,
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// A password under a connection key: the published password, or a new one.
     pub fn generated(&mut self, key: &str) -> Generated {
         let before = self.published(key);
@@ -105,7 +105,7 @@ impl Composition<'_> {
     }
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// The Secret with the connection details of a slot's resource.
     pub fn secret_of(&self, slot: &str) -> SecretName {
         let new = self.xr.secret_named(&self.xr.object_name(slot));

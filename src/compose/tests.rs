@@ -27,11 +27,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Addition, Composition, CompositionResult, Condition, PROVISIONED};
+use super::Composer;
 use crate::error::Error;
 use crate::models::{self, Kind};
 use crate::observe::{ApiFacts, Composite, OWNED_LABEL, Observation, Resource};
+use crate::plan::Plan;
+use crate::power::Composed;
 use crate::settings::Common;
+use crate::status::{Addition, Answer, Condition, PROVISIONED};
 use crate::value::Object;
 
 /// A minimal managed resource.
@@ -141,8 +144,8 @@ impl Test {
 
     pub(super) fn compose(
         &self,
-        api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-    ) -> Result<CompositionResult, Error> {
+        api: impl FnOnce(&mut Composer<'_>) -> Result<(), Error>,
+    ) -> Result<Answer, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
             panic!("not an object")
         };
@@ -164,12 +167,12 @@ impl Test {
             now: "2026-11-21T09:00:00Z".parse().unwrap(),
         };
         let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
-        let mut composition = Composition::new(&observation, &mut random);
-        api(&mut composition)?;
-        composition.complete_and_build(
-            json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
-            &[Addition::field("late", 2)],
-        )
+        let plan = Plan::default();
+        let draft = Composer::new(&observation, &plan, &mut random).draft(|cx| {
+            api(cx)?;
+            Ok(json!({"early": "a", "late": "b"}).as_object().unwrap().clone())
+        });
+        Ok(Answer::new(Composed::new(draft, plan)?, &[Addition::field("late", 2)]))
     }
 }
 
@@ -187,17 +190,17 @@ fn ready() -> Value {
     observed(&[("Ready", "True", "Available", ""), ("Synced", "True", "ReconcileSuccess", "")])
 }
 
-fn object(answer: &CompositionResult, slot: &str) -> Value {
+fn object(answer: &Answer, slot: &str) -> Value {
     Value::Object(
         answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone(),
     )
 }
 
-fn slots(answer: &CompositionResult) -> Vec<&str> {
+fn slots(answer: &Answer) -> Vec<&str> {
     answer.resources.keys().map(String::as_str).collect()
 }
 
-impl CompositionResult {
+impl Answer {
     /// The condition of a type.
     fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
@@ -211,17 +214,5 @@ impl CompositionResult {
     /// The message of `Provisioned`.
     fn message(&self) -> &str {
         &self.condition(PROVISIONED).unwrap().message
-    }
-}
-
-impl Composition<'_> {
-    /// Ends a composition with a valid spec.
-    pub(super) fn complete_and_build(
-        mut self,
-        status: Object,
-        additions: &[Addition],
-    ) -> Result<CompositionResult, Error> {
-        self.complete()?;
-        Ok(self.build(status, additions, None))
     }
 }

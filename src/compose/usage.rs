@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Absent, Composition};
+use super::{Absent, Composer};
 use crate::error::Error;
 use crate::models::Scope;
 use crate::value::Object;
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// Blocks the deletion of the resource in slot `of` until the resource in slot `by` is deleted,
     /// when the composite is deleted. The Usage is composed once both resources are desired. Both
     /// get names, because a selector would use the first match. An existing Usage is preserved

@@ -9,8 +9,8 @@ use function_proto::v1::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::compose::OUTDATED;
 use crate::request::{SETTINGS_AT_FIRST, SETTINGS_REQUIREMENT};
+use crate::status::OUTDATED;
 use crate::value;
 
 const XR: &str = "GpuDevWorkspace";

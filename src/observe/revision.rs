@@ -34,6 +34,11 @@ impl Observation<'_> {
         limited_by >= revision
     }
 
+    /// Whether the environment has its first resource.
+    pub(crate) fn has_first_resource(&self) -> bool {
+        self.first_resources().next().is_some()
+    }
+
     fn first_resources(&self) -> impl Iterator<Item = &Resource> {
         self.api.first_slots.iter().filter_map(|slot| self.resources.get(*slot))
     }

@@ -1,7 +1,7 @@
 //! The values of stopped resources.
 //!
-//! The values that a stopped resource has while it runs are noted on it. Reads of a stopped resource
-//! return these values, so that the rest of the engine does not depend on the stop.
+//! The values that a stopped resource has while it runs are noted on it. Reads of a stopped
+//! resource return these values, so that the rest of the engine does not depend on the stop.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,7 @@
 //! Requirements: objects that Crossplane fetches before it calls again.
 
+use std::collections::BTreeMap;
+
 use function_proto::v1::{Capability, ResourceSelector, RunFunctionRequest, resource_selector};
 
 use super::Response;
@@ -13,9 +15,16 @@ pub const SETTINGS_REQUIREMENT: &str = "settings";
 pub const SETTINGS_AT_FIRST: &str = "settings-at-first";
 
 impl Response {
+    /// Asks Crossplane for the objects of lookups.
+    pub fn ask(&mut self, lookups: &BTreeMap<String, Lookup>) {
+        for (requirement, lookup) in lookups {
+            self.require(requirement, lookup);
+        }
+    }
+
     /// Asks Crossplane for an object. A Crossplane that sends no capabilities may be 1.20, which
     /// knows only the older field.
-    pub fn ask(&mut self, requirement: &str, lookup: &Lookup) {
+    pub(super) fn require(&mut self, requirement: &str, lookup: &Lookup) {
         let requirements = self.message.requirements.get_or_insert_default();
         if !self.knows_required_resources {
             requirements.extra_resources.insert(requirement.to_owned(), selector(lookup));

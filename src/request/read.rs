@@ -172,7 +172,7 @@ impl Request {
                 namespace: None,
                 name: name.to_owned(),
             };
-            response.ask(SETTINGS_REQUIREMENT, &config);
+            response.require(SETTINGS_REQUIREMENT, &config);
             let modern = self.required.remove(SETTINGS_REQUIREMENT);
             modern.or_else(|| self.extra.remove(SETTINGS_REQUIREMENT))
         })

@@ -9,10 +9,10 @@ use function_proto::v1::{
 use serde_json::Value;
 
 use super::ask::knows_required_resources;
-use crate::compose::{CompositionResult, Condition, PROVISIONED, STALLED, undecided};
 use crate::error::Error;
 use crate::reason::Reason;
 use crate::settings::SettingsFrom;
+use crate::status::{Answer, Condition, PROVISIONED, STALLED, undecided};
 use crate::value::{self, Object};
 
 /// The response to a request. It begins with the context and the desired state of earlier steps.
@@ -42,8 +42,8 @@ impl Response {
         self.message
     }
 
-    /// Warns the platform team of an EnvironmentConfig that does not exist. The claim's owner cannot
-    /// create it.
+    /// Warns the platform team of an EnvironmentConfig that does not exist. The claim's owner
+    /// cannot create it.
     pub(super) fn warn_of_missing_settings(&mut self, from: &SettingsFrom) {
         let effect = if from.optional {
             "only the input of the step applies. Create it, or remove settingsFrom"
@@ -62,7 +62,7 @@ impl Response {
     ///
     /// # Errors
     /// [`Error::SlotTaken`] if earlier steps use slots of the answer.
-    pub fn fill(&mut self, answer: CompositionResult) -> Result<(), Error> {
+    pub fn fill(&mut self, answer: Answer) -> Result<(), Error> {
         let desired = self.message.desired.get_or_insert_default();
         leave_to_others(desired, &answer)?;
         let phase = answer.phase;
@@ -117,7 +117,7 @@ impl Response {
 
 /// Rejects slots that earlier steps use. The desired resources of earlier steps pass through
 /// unchanged.
-fn leave_to_others(earlier: &State, answer: &CompositionResult) -> Result<(), Error> {
+fn leave_to_others(earlier: &State, answer: &Answer) -> Result<(), Error> {
     let is_taken = |slot: &&String| earlier.resources.contains_key(*slot);
     let taken: Vec<String> = answer.resources.keys().filter(is_taken).cloned().collect();
     if taken.is_empty() { Ok(()) } else { Err(Error::SlotTaken(taken)) }

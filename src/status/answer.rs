@@ -1,4 +1,4 @@
-//! The answer: the result of a composition, after the API has added all resources.
+//! The answer of a call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,15 +7,18 @@ use serde_json::Value;
 
 use super::clock::ComposedResource;
 use super::condition::{Condition, Event, PROVISIONED, stored};
-use super::resource_status::seconds;
-use super::status::{self, Phase};
-use super::{Addition, COMMON_ADDITIONS, Composition, LifecycleStatus, revision, scrub, stalled};
+use super::lifecycle::Outlook;
+use super::{
+    Addition, COMMON_ADDITIONS, CommonStatus, LifecycleStatus, Phase, common, is_common, revision,
+    stalled,
+};
+use crate::compose::cut;
 use crate::diagnosis::Code;
-use crate::error::Error;
 use crate::models::Scope;
-use crate::observe::{Resource, State};
+use crate::observe::{Observation, State};
+use crate::power::Composed;
 use crate::reason::Reason;
-use crate::value::Object;
+use crate::value::{Object, seconds};
 
 /// Time until Crossplane calls again.
 mod requeue {
@@ -31,8 +34,8 @@ mod requeue {
     pub const PUBLISHING: Duration = Duration::from_secs(5);
 }
 
-/// The content of the response.
-pub struct CompositionResult {
+/// The answer to a request.
+pub struct Answer {
     /// Every resource by slot, and whether it is ready.
     pub resources: BTreeMap<String, (Object, bool)>,
     /// The composite's status.
@@ -51,138 +54,167 @@ pub struct CompositionResult {
     pub requeue: Duration,
 }
 
-impl Composition<'_> {
-    /// Completes the resources that the API composed.
-    ///
-    /// # Errors
-    /// [`Error::WouldDelete`] if an existing resource of ours was neither composed nor removed by
-    /// name.
-    pub fn complete(&mut self) -> Result<(), Error> {
-        self.compose_connection_secret()?;
-        self.tell_changes();
-        self.estimate();
-        self.apply_power(false)?;
-        self.account_for_everything()
+impl Answer {
+    /// Ends a call. `additions` are those of later schema revisions to the API's own status.
+    pub fn new(mut composed: Composed<'_>, additions: &[Addition]) -> Self {
+        composed.write_note();
+        let (resources, next_limit) = composed.composed_resources();
+        let exists = composed.desired.keys().any(|slot| composed.observation.exists(slot));
+        let common = common(&resources, exists);
+        let outlook = composed.outlook(common.phase);
+        let phase = outlook.as_ref().and_then(|outlook| outlook.phase).unwrap_or(common.phase);
+        let provisioned = composed.provisioned(&resources, common.phase, phase);
+        let status = composed.whole_status(common, outlook.as_ref(), additions);
+        let requeue = composed.requeue(&resources, phase, next_limit);
+        let (conditions, events) = composed.conditions(provisioned, &resources, phase, outlook);
+        let is_namespaced = composed.observation.xr.scope == Scope::Namespaced;
+        let desired = composed.desired.into_iter();
+        Self {
+            resources: desired
+                .map(|(slot, desired)| (slot, (desired.object, desired.health.ready)))
+                .collect(),
+            status,
+            connection: if is_namespaced { BTreeMap::new() } else { composed.connection },
+            phase,
+            ready: resources.iter().all(|resource| resource.status.ready),
+            conditions,
+            events,
+            requeue,
+        }
+    }
+}
+
+impl Composed<'_> {
+    /// The condition `Provisioned`. The phase `Stopped` is one of the lifecycle.
+    fn provisioned(
+        &self,
+        resources: &[ComposedResource],
+        of_resources: Phase,
+        phase: Phase,
+    ) -> Condition {
+        if let Some(error) = &self.rejection {
+            return Condition::new(PROVISIONED, false, &error.code(), cut(&error.to_string()));
+        }
+        let (reason, message) = if phase == Phase::Stopped {
+            (Reason::Stopped, self.stop_sentence())
+        } else {
+            progress(resources, of_resources)
+        };
+        let is_reached = matches!(reason, Reason::Available | Reason::Stopped);
+        Condition::new(PROVISIONED, is_reached, &reason, cut(&message))
     }
 
-    /// Ends the composition. `status` is the API's own status, and `additions` are its additions of
-    /// later schema revisions. `wrong` is the error that rejected the spec, if the observed resources
-    /// are preserved because of one.
-    pub fn build(
-        mut self,
-        status: Object,
+    /// The status: the fields of the API, and then the common fields that the API did not set.
+    fn whole_status(
+        &mut self,
+        mut common: CommonStatus,
+        outlook: Option<&Outlook>,
         additions: &[Addition],
-        wrong: Option<&Error>,
-    ) -> CompositionResult {
-        self.keep_note();
-        let power = self.power;
-        let (resources, next_limit) = self.composed_resources();
-        let exists = self.desired.keys().any(|slot| self.exists(slot));
-        let mut common = status::common(&resources, exists);
-        common.spec_hash.clone_from(&self.xr.spec_hash);
+    ) -> Object {
+        let phase_of_lifecycle = outlook.and_then(|outlook| outlook.phase);
+        common.phase = phase_of_lifecycle.unwrap_or(common.phase);
+        common.spec_hash.clone_from(&self.observation.xr.spec_hash);
         common.on_deletion = Some(self.on_deletion());
-        let outlook = power.and_then(|power| self.outlook(power, common.phase));
-        let (mut reason, mut message) = provisioned(&resources, common.phase);
-        let phase_of_lifecycle = outlook.as_ref().and_then(|outlook| outlook.phase);
-        let phase = phase_of_lifecycle.unwrap_or(common.phase);
-        if phase == Phase::Stopped {
-            (reason, message) = (Reason::Stopped, self.told_of_stop());
-        }
-        common.phase = phase;
-        common.power = power;
+        common.power = self.power_state();
         // A server-side apply makes null of an empty object with fields before.
         let has_fields = |status: &LifecycleStatus| *status != LifecycleStatus::default();
-        common.lifecycle =
-            outlook.as_ref().map(|outlook| outlook.status.clone()).filter(has_fields);
-        if let Some(price) = self.price() {
-            common.tell_price(price);
+        common.lifecycle = outlook.map(|outlook| outlook.status.clone()).filter(has_fields);
+        if let Some(price) = self.power().and_then(|(power, _)| power.price.as_ref()) {
+            common.set_price(price);
         }
-        let provisioned = if let Some(error) = wrong {
-            let message = scrub::cut(&error.to_string());
-            Condition::new(PROVISIONED, false, &error.code(), message)
-        } else {
-            let is_reached = matches!(reason, Reason::Available | Reason::Stopped);
-            Condition::new(PROVISIONED, is_reached, &reason, scrub::cut(&message))
-        };
-        let is_wrong = phase == Phase::Failed || wrong.is_some();
-        let progress = self.progress(&provisioned, is_wrong);
-        let mut whole = status::known(status);
+        let mut whole = self.own_status();
         // An API may have a phase of its own, which has the same values for this.
-        let is_general = phase_of_lifecycle.is_some() || phase == Phase::Failed;
+        let is_general = phase_of_lifecycle.is_some() || common.phase == Phase::Failed;
         if let Some(own) = whole.get_mut("phase").filter(|_| is_general) {
-            *own = serde_json::to_value(phase).unwrap_or_default();
+            *own = serde_json::to_value(common.phase).unwrap_or_default();
         }
-        let known = self.settings.revision();
+        let known = self.observation.settings.revision();
         revision::hold_back(&mut whole, known, additions);
         if let Ok(Value::Object(mut common)) = serde_json::to_value(common) {
             revision::hold_back(&mut common, known, COMMON_ADDITIONS);
-            // An API may set a common field itself.
             for (field, value) in common {
                 whole.entry(field).or_insert(value);
             }
         }
         self.date(&mut whole);
-        let legacy = self.xr.scope == Scope::LegacyCluster;
+        whole
+    }
+
+    /// The status of the API, without nulls and empty strings: unknown fields are absent. The own
+    /// status of a rejected environment stays the same.
+    fn own_status(&mut self) -> Object {
+        let mut own = std::mem::take(&mut self.status);
+        if self.rejection.is_some() {
+            let stored = self.observation.xr.status.iter();
+            let stored = stored.filter(|(field, _)| !is_common(field));
+            own = stored.map(|(field, value)| (field.clone(), value.clone())).collect();
+        }
+        own.retain(|_, value| !(value.is_null() || value.as_str() == Some("")));
+        own
+    }
+
+    /// Time until the next call: until a resource or the lifecycle changes with the time, which no
+    /// watch reports.
+    fn requeue(
+        &self,
+        resources: &[ComposedResource],
+        phase: Phase,
+        next_limit: Option<Duration>,
+    ) -> Duration {
+        let now = self.observation.now;
         let usual = match phase {
             Phase::Ready | Phase::Stopped => requeue::READY,
             _ if self.unpublished => requeue::PUBLISHING,
             _ => requeue::BUSY,
         };
-        // The state changes with the time, and no watch reports that.
-        let next = [next_limit, stalled::next(&resources, self.now)].into_iter().flatten().min();
+        let next = [next_limit, stalled::next(resources, now)].into_iter().flatten().min();
         let usual = next.map_or(usual, |next| usual.min(next.max(requeue::LEAST)));
-        let stalled = stalled::condition(&resources, &self.xr.status, self.now);
-        let (expiring, warnings) =
+        let Some((power, active)) = self.power() else { return usual };
+        let usual = power.wakes_in.map_or(usual, |time| usual.min(time));
+        active.plan.requeue(now, usual)
+    }
+
+    /// The conditions to set, and the events about them.
+    fn conditions(
+        &self,
+        provisioned: Condition,
+        resources: &[ComposedResource],
+        phase: Phase,
+        outlook: Option<Outlook>,
+    ) -> (Vec<Condition>, Vec<Event>) {
+        let Observation { xr, now, .. } = self.observation;
+        let stalled = stalled::condition(resources, &xr.status, *now);
+        let (expiring, of_lifecycle) =
             outlook.map(|outlook| (outlook.expiring, outlook.events)).unwrap_or_default();
-        let (over_budget, spending) = self.over_budget();
-        let (outdated, without_effect) = self.outdated();
-        let requeue =
-            self.active_plan.as_ref().map_or(usual, |active| active.requeue(self.now, usual));
-        let ready = resources.iter().all(|resource| resource.status.ready);
-        let desired = self.desired.into_iter();
-        let resources = desired.map(|(slot, d)| (slot, (d.object, d.health.ready))).collect();
-        let optional = [stalled, expiring, over_budget, outdated].into_iter().flatten();
-        let events = progress.into_iter().chain(spending).chain(without_effect).chain(warnings);
-        CompositionResult {
-            conditions: std::iter::once(provisioned).chain(optional).collect(),
-            events: events.collect(),
-            resources,
-            status: whole,
-            connection: if legacy { self.connection } else { BTreeMap::new() },
-            phase,
-            ready,
-            requeue,
-        }
+        let (over_budget, of_budget) = self.over_budget();
+        let (outdated, of_composition) = self.outdated();
+        let progress = self.progress(&provisioned, phase).into_iter();
+        let events = progress.chain(of_budget).chain(of_composition).chain(of_lifecycle);
+        let others = [stalled, expiring, over_budget, outdated].into_iter().flatten();
+        (std::iter::once(provisioned).chain(others).collect(), events.collect())
     }
 
     /// Sets the status field with the time of the last change of any other field.
     fn date(&self, status: &mut Object) {
         let Some(field) = self.dated else { return };
-        let same = status.iter().all(|(key, value)| self.xr.status.get(key) == Some(value))
-            && self.xr.status.keys().all(|key| {
-                key == field
-                    || crossplane::status::FIELDS.contains(&key.as_str())
-                    || status.contains_key(key)
-            });
-        let before = self.xr.status.get(field).filter(|_| same).cloned();
-        status.insert(field.to_owned(), before.unwrap_or_else(|| seconds(self.now).into()));
-    }
-
-    /// Rejects a composition that would delete existing resources by accident.
-    fn account_for_everything(&self) -> Result<(), Error> {
-        let missed = |(slot, resource): (&String, &Resource)| {
-            let dropped = resource.is_ours()
-                && !self.desired.contains_key(slot)
-                && !self.removed.contains(slot);
-            dropped.then(|| slot.clone())
-        };
-        let missed: Vec<String> = self.observation.resources.iter().filter_map(missed).collect();
-        if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
+        let same =
+            status.iter().all(|(key, value)| self.observation.xr.status.get(key) == Some(value))
+                && self.observation.xr.status.keys().all(|key| {
+                    key == field
+                        || crossplane::status::FIELDS.contains(&key.as_str())
+                        || status.contains_key(key)
+                });
+        let before = self.observation.xr.status.get(field).filter(|_| same).cloned();
+        status.insert(
+            field.to_owned(),
+            before.unwrap_or_else(|| seconds(self.observation.now).into()),
+        );
     }
 
     /// The event about `Provisioned`, if its reason or its message changed.
-    fn progress(&self, provisioned: &Condition, is_warning: bool) -> Option<Event> {
-        let before = stored(&self.xr.status, PROVISIONED);
+    fn progress(&self, provisioned: &Condition, phase: Phase) -> Option<Event> {
+        let is_warning = phase == Phase::Failed || self.rejection.is_some();
+        let before = stored(&self.observation.xr.status, PROVISIONED);
         let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
         let Condition { reason, message, .. } = provisioned;
         let is_known = field("reason") == Some(reason) && field("message") == Some(message);
@@ -192,8 +224,9 @@ impl Composition<'_> {
 
 /// Reason and sentence of the condition `Provisioned`. They describe the first failure. Without a
 /// failure, they describe a rejected resource, a resource in creation or a waiting resource, in
-/// this order. A resource that waits for another one comes last. If all resources are ready, the sentence says so.
-fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
+/// this order. A resource that waits for another one comes last. If all resources are ready, the
+/// sentence says so.
+fn progress(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
     let failed = resources.iter().filter(|resource| resource.state == State::Failed);
     if let Some(first) = failed
         .min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::Composition;
 use super::condition::{Condition, Event, stored};
 use crate::catalog::prices::Usd;
 use crate::lifecycle::SINCE;
+use crate::power::Composed;
 use crate::reason::Reason;
 
 /// The annotation with the cost and the budget of the environment's namespace, as in
@@ -43,15 +43,16 @@ impl fmt::Display for Spending {
     }
 }
 
-impl Composition<'_> {
+impl Composed<'_> {
     /// The condition `OverBudget`, if it has to be set or withdrawn. The event is the first one of
     /// a namespace over its budget.
     pub(super) fn over_budget(&self) -> (Option<Condition>, Option<Event>) {
-        if self.settings.revision() < SINCE {
+        if self.observation.settings.revision() < SINCE {
             return (None, None);
         }
-        let stored = stored(&self.xr.status, OVER_BUDGET);
-        let spending = self.xr.annotations.get(BUDGET).and_then(|text| Spending::read(text));
+        let stored = stored(&self.observation.xr.status, OVER_BUDGET);
+        let spending =
+            self.observation.xr.annotations.get(BUDGET).and_then(|text| Spending::read(text));
         let Some(Spending { hourly, budget }) = spending.filter(Spending::is_over) else {
             let message = "the namespace is within its budget".to_owned();
             let condition = Condition::new(OVER_BUDGET, false, &Reason::WithinBudget, message);
@@ -60,7 +61,7 @@ impl Composition<'_> {
         let message = format!(
             "the environments in namespace {} cost {hourly} USD per hour, and the budget is \
              {budget} USD per hour",
-            self.xr.user_namespace().unwrap_or_default()
+            self.observation.xr.user_namespace().unwrap_or_default()
         );
         let was_over = stored.is_some_and(|stored| stored["status"] == "True");
         let event = (!was_over).then(|| Event::warning(&Reason::OverBudget, message.clone()));

@@ -11,7 +11,7 @@ use super::clock::ComposedResource;
 use super::clock::between;
 use super::clock::{NOT_READY, WAITED};
 use super::condition::{Condition, stored};
-use super::scrub;
+use crate::compose::cut;
 use crate::observe::State;
 use crate::reason::Reason;
 use crate::value::Object;
@@ -49,7 +49,7 @@ pub(super) fn condition(
     } else {
         format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}")
     };
-    Some(Condition::new(STALLED, true, &Reason::ResourceFailed, scrub::cut(&message)))
+    Some(Condition::new(STALLED, true, &Reason::ResourceFailed, cut(&message)))
 }
 
 /// The time until the next failed resource stalls the environment.

@@ -14,13 +14,12 @@ use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
 use function_paved_road::apis::{self, ConnectionTarget, Info};
 use function_paved_road::catalog::prices::Usd;
-use function_paved_road::compose::{
-    Deleted, Kept, OnDeletion, PowerState, ResourceStatus, is_common,
-};
 use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
 use function_paved_road::lifecycle::requested_at;
 use function_paved_road::observe::spec_hash;
+use function_paved_road::power::PowerState;
+use function_paved_road::status::{Deleted, Kept, OnDeletion, ResourceStatus, is_common};
 use jiff::Timestamp;
 use kube::core::DynamicObject;
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{StockPool, StockPoolSettings};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::observe::label;
 
@@ -18,7 +18,7 @@ impl StockPool {
     pub(super) fn deployment(
         &self,
         settings: &StockPoolSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let (name, namespace) = cx.xr.asked_as("a stock pool")?;
         let own = label(&["pool", name, &cx.xr.uid5()]);

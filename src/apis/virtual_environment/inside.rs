@@ -7,7 +7,7 @@ use super::settings::Charts;
 use super::{
     App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT,
 };
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::Scope;
 use crate::models::helm::{Chart, Release};
@@ -52,7 +52,7 @@ impl Parameters {
         &self,
         cluster: &Cluster,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let charts = &settings.charts;
         let mut inside = Inside { cluster, cx };
@@ -73,7 +73,7 @@ impl Parameters {
 /// A cluster, and the composition of its content.
 struct Inside<'i, 'r> {
     cluster: &'i Cluster,
-    cx: &'i mut Composition<'r>,
+    cx: &'i mut Composer<'r>,
 }
 
 impl Inside<'_, '_> {
@@ -413,7 +413,7 @@ impl GitOps {
 }
 
 /// The URL of the Git repository that the environment follows now.
-pub(super) fn running_repository<'c>(cx: &'c Composition<'_>) -> Option<&'c str> {
+pub(super) fn running_repository<'c>(cx: &'c Composer<'_>) -> Option<&'c str> {
     cx.running(GITOPS, &["manifest", "spec", "source", "repoURL"])?.as_str()
 }
 

@@ -2,11 +2,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::compose::tests::{Test, legacy};
-use crate::compose::{Composition, CompositionResult};
-use crate::error::Error;
+use crate::compose::Composer;
 
-fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<CompositionResult, Error> {
+use crate::compose::tests::{Test, legacy};
+use crate::error::Error;
+use crate::status::Answer;
+
+fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, Error> {
     let observed = observed.map(|object| ("namespace".to_owned(), object, BTreeMap::new()));
     let test = Test { xr, observed: observed.into_iter().collect(), ..legacy() };
     let test = test.with_found([("Service/b/a".to_owned(), None)]);
@@ -69,8 +71,8 @@ fn secret_without_secret_values_is_wrapped() -> Result<(), Error> {
 /// Composes with a composite that has an observed slot `config`.
 fn composed(
     namespaced: bool,
-    verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-) -> Result<CompositionResult, Error> {
+    verbs: impl FnOnce(&mut Composer<'_>) -> Result<(), Error>,
+) -> Result<Answer, Error> {
     let mut xr = json!({"kind": "X", "metadata": {"name": "a"}});
     if namespaced {
         xr["metadata"]["namespace"] = json!("b");

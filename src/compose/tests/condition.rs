@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
 use crate::check::MAX_MESSAGE_LEN;
-use crate::compose::{Composition, CompositionResult, Phase};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::observe::spec_hash;
+use crate::status::{Answer, Phase};
 
-fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn disks(cx: &mut Composer<'_>) -> Result<(), Error> {
     ["a", "b", "c"].iter().try_for_each(|slot| cx.managed(*slot, disk("here")).add().map(|_| ()))
 }
 
@@ -23,7 +24,7 @@ fn before(mut test: Test, lines: &[(&str, &str, &str)]) -> Test {
     test
 }
 
-fn line(answer: &CompositionResult, slot: &str) -> Value {
+fn line(answer: &Answer, slot: &str) -> Value {
     let lines = answer.status["resources"].as_array().unwrap();
     lines.iter().find(|line| line["slot"] == slot).unwrap().clone()
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Test, legacy, namespaced, object};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
 /// A Deployment that one of our releases wants.
@@ -15,7 +15,7 @@ fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
     })
 }
 
-fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composer<'_>) -> Result<(), Error> {
     move |cx| {
         cx.object("web", wanted)
             .updatable(&["spec.replicas", "spec.template.spec.containers.web.image"])
@@ -152,7 +152,7 @@ fn failed_deployment_reports_its_replica_failure() {
 #[test]
 fn the_object_that_runs_is_found_inside_its_wrapper_too() {
     for (test, at) in flavours() {
-        let check = |cx: &mut Composition<'_>| {
+        let check = |cx: &mut Composer<'_>| {
             let running = cx.manifest_of("web").cloned();
             assert_eq!(running.unwrap()["kind"], "Deployment", "{at}");
             assert_eq!(cx.manifest_of("other"), None);
@@ -170,9 +170,7 @@ fn with_variables(names: &[(&str, &str)]) -> Value {
     wanted
 }
 
-fn web_with(
-    names: &'static [(&str, &str)],
-) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+fn web_with(names: &'static [(&str, &str)]) -> impl FnOnce(&mut Composer<'_>) -> Result<(), Error> {
     move |cx| {
         let updatable = ["spec.replicas", "spec.template.spec.containers.web.env"];
         cx.object("web", with_variables(names)).updatable(&updatable).add()

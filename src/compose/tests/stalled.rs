@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, observed, ready};
 use crate::check::MAX_MESSAGE_LEN;
-use crate::compose::{Composition, Condition, Phase, STALLED};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::reason::Reason;
+use crate::status::{Condition, Phase, STALLED};
 
-fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn one(cx: &mut Composer<'_>) -> Result<(), Error> {
     cx.managed("a", disk("here")).add().map(|_| ())
 }
 

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::{legacy, namespaced, object};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
-fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn service(cx: &mut Composer<'_>) -> Result<(), Error> {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"port": 80}});
     cx.object("service", service).add()
 }
