@@ -18,12 +18,13 @@ use serde_json::{Value, json};
 
 use crate::catalog::tags;
 use crate::check::Fields;
-use crate::compose::{Addition, Composition};
+use crate::compose::Composer;
 use crate::error::{Error, FieldError};
 use crate::lifecycle::{CannotStop, Lifecycle, LifecycleSettings};
 use crate::models::Kind;
 use crate::offers::{Offer, Prices};
 use crate::settings::{LIFECYCLE, Settings};
+use crate::status::Addition;
 use crate::value::Object;
 
 /// Every API.
@@ -125,7 +126,7 @@ pub trait Api: DeserializeOwned + JsonSchema {
     const INFO: Info;
     /// Its section of Settings.
     type Settings: DeserializeOwned + Serialize + Default + JsonSchema;
-    /// Its own status fields, besides [`CommonStatus`](crate::compose::CommonStatus). Unknown
+    /// Its own status fields, besides [`CommonStatus`](crate::status::CommonStatus). Unknown
     /// fields are `None`.
     type Status: Serialize + JsonSchema;
 
@@ -133,7 +134,7 @@ pub trait Api: DeserializeOwned + JsonSchema {
     fn compose(
         &self,
         settings: &Self::Settings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Self::Status, Error>;
 
     /// Checks Settings before a user creates an environment.
@@ -298,7 +299,7 @@ pub trait AnyApi: Sync {
     /// Its names and the facts that the manifests need.
     fn info(&self) -> &'static Info;
     /// Reads a spec and Settings, and composes.
-    fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error>;
+    fn compose(&self, settings: &Settings, cx: &mut Composer<'_>) -> Result<Object, Error>;
     /// The reason why an environment with this spec cannot be stopped. The spec may be invalid.
     fn cannot_stop(&self, spec: &Value, settings: &Settings) -> CannotStop;
     /// Checks its section of Settings before a user creates an environment.
@@ -336,7 +337,7 @@ impl<A: Api> AnyApi for Entry<A> {
         &A::INFO
     }
 
-    fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
+    fn compose(&self, settings: &Settings, cx: &mut Composer<'_>) -> Result<Object, Error> {
         crate::check::numbers::exact(&cx.xr.spec)?;
         let spec: A = crate::check::typed(&cx.xr.spec, "spec")
             .map_err(|field| Error::InvalidSpec(vec![field]))?;

@@ -4,8 +4,13 @@
 //! | module | content |
 //! |---|---|
 //! | [`function`] | `RunFunction`: turns a request into a response |
+//! | [`request`] | Crossplane's messages: reads the request, writes the response |
 //! | [`apis`] | one file per API, and the list of them |
-//! | [`compose`] | the engine: the operations that all APIs share. It depends on no API |
+//! | [`observe`] | the observation of an environment: the data that Crossplane sent |
+//! | [`plan`] | the plan of a call: the end of an environment, and whether it runs |
+//! | [`compose`] | the operations that all APIs share. It depends on no API |
+//! | [`power`] | stops and starts the composed resources |
+//! | [`status`] | the answer: status, conditions and events |
 //! | [`lifecycle`] | the end and the power state of environments |
 //! | [`pricing`] | the estimated price of environments |
 //! | [`diagnosis`] | causes of resources that are not ready, and remediations |
@@ -36,15 +41,20 @@ pub mod manifests;
 #[cfg(feature = "server")]
 mod metrics;
 pub mod models;
+pub mod observe;
 pub mod offers;
 #[cfg(feature = "server")]
 mod outcome;
 pub mod patterns;
+pub mod plan;
+pub mod power;
 pub mod pricing;
 pub mod reason;
+pub mod request;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod settings;
+pub mod status;
 pub mod value;
 #[cfg(feature = "server")]
 pub mod wire;

@@ -15,9 +15,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::apis::{APIS, AnyApi, Flavour, Info, Names};
-use crate::compose::CommonStatus;
-use crate::function::SETTINGS_AT_FIRST;
+use crate::request::SETTINGS_AT_FIRST;
 use crate::settings::{self, Common};
+use crate::status::CommonStatus;
 use crate::value::Object;
 
 pub use reference::{reference, settings_reference};

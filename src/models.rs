@@ -2,7 +2,7 @@
 //! set or read.
 //!
 //! A field in a struct is ours: its observed value is preserved (see
-//! [`Composition`](crate::compose::Composition)). Other fields belong to the provider.
+//! [`Composer`](crate::compose::Composer)). Other fields belong to the provider.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
-//! JSON objects, and the objects of requests. prost bounds the depth of a request (about 33
+//! JSON objects, the objects of requests, and times. prost bounds the depth of a request (about 33
 //! Structs).
 
 pub use crossplane::object::{Object, at, put, text};
 pub use function_proto::structs::{object, structure};
 use function_proto::v1::Resource;
+use jiff::Timestamp;
 use prost_types::value::Kind;
 
 /// A resource's object; empty where the request carries none. Without `metadata.managedFields`, the
@@ -16,4 +17,9 @@ pub fn take_object(resource: &mut Resource) -> Object {
         metadata.fields.remove("managedFields");
     }
     object(whole)
+}
+
+/// RFC 3339 in whole seconds, as Kubernetes writes times.
+pub fn seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 
 use crossplane::object::merge;
 use function_paved_road::apis::{APIS, AnyApi, Info, Tagged, find as today, sections};
-use function_paved_road::compose::{Addition, Composition};
+use function_paved_road::compose::Composer;
 use function_paved_road::error::Error;
 use function_paved_road::lifecycle::CannotStop;
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_paved_road::offers::Offer;
 use function_paved_road::settings::Settings;
+use function_paved_road::status::Addition;
 use function_paved_road::value::Object;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -99,7 +100,7 @@ impl AnyApi for Later {
         self.info
     }
 
-    fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
+    fn compose(&self, settings: &Settings, cx: &mut Composer<'_>) -> Result<Object, Error> {
         let mut status = self.today.compose(&decided(settings, self.info.settings)?, cx)?;
         status.insert(FIELD.to_owned(), "a value of the later release".into());
         Ok(status)

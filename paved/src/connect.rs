@@ -17,7 +17,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use function_paved_road::apis::{self, ConnectionTarget};
-use function_paved_road::compose::PowerState;
+use function_paved_road::power::PowerState;
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Found, Kinds, find};
 use paved_client::environment::Environment;

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use function_paved_road::catalog::prices::Usd;
-use function_paved_road::compose::{BUDGET, PowerState, Spending};
+use function_paved_road::power::PowerState;
+use function_paved_road::status::{BUDGET, Spending};
 use kube::api::DynamicObject;
 use paved_client::cluster::{Kind, Kinds};
 use paved_client::environment::Environment;

@@ -5,7 +5,7 @@
 
 mod difference;
 
-use function_paved_road::compose::{Deleted, Kept};
+use function_paved_road::status::{Deleted, Kept};
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Kind};
 use paved_client::environment::{Environment, Price};

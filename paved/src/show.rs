@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use function_paved_road::apis::{self, AnyApi};
-use function_paved_road::compose::{PowerState, ResourceStatus, StopReason};
 use function_paved_road::diagnosis::{Cause, Code};
+use function_paved_road::power::PowerState;
+use function_paved_road::status::{ResourceStatus, StopReason};
 use jiff::Timestamp;
 use paved_client::environment::{
     Diagnosis, Environment, Lifecycle, age, is_refused, power_word, until,

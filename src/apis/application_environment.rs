@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::{gcp, regions};
 use crate::check::{self, Fields};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::gcp::{Bucket, Cluster, DatabaseInstance, NodePool};
@@ -182,7 +182,7 @@ impl Api for ApplicationEnvironment {
     fn compose(
         &self,
         settings: &Self::Settings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Self::Status, Error> {
         let p = &self.parameters;
         p.check(cx)?;
@@ -236,7 +236,7 @@ impl Api for ApplicationEnvironment {
 
 impl Parameters {
     /// Checks every field: the checks of the schema, and further checks.
-    fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
+    fn check(&self, cx: &Composer<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         let nodes = check::range(self.node_count, NODES, "nodes per zone");
         fields.check("spec.parameters.nodeCount", nodes);

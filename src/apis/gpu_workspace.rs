@@ -18,14 +18,16 @@ use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check::LONGEST_SSH_KEY;
-use crate::compose::{Addition, Composition, Observed};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::aws::ec2::{
     Instance, InstanceStatus, SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
+use crate::observe::Observed;
 use crate::offers::{Offer, Offered, Prices};
+use crate::status::Addition;
 use cloud_init::CloudInit;
 pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
@@ -153,7 +155,7 @@ impl Api for GpuDevWorkspace {
     fn compose(
         &self,
         settings: &Self::Settings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Self::Status, Error> {
         let p = &self.parameters;
         let (machine, cidrs) = p.check(settings, cx)?;
@@ -267,7 +269,7 @@ impl Parameters {
 }
 
 /// Whether the machine was seen to be off: it has another address after its next start.
-fn is_off(cx: &Composition<'_>) -> bool {
+fn is_off(cx: &Composer<'_>) -> bool {
     let state = cx.status_of::<Instance>("instance").and_then(|status| status.instance_state);
     state.is_some_and(|state| state != "running" && state != "pending")
 }

@@ -11,8 +11,11 @@ use serde_json::Value;
 
 use super::{Api, Info, Names};
 use crate::check::{self, Fields, kubernetes};
-use crate::compose::{Addition, Composition, Scope, State};
+use crate::compose::Composer;
 use crate::error::Error;
+use crate::models::Scope;
+use crate::observe::State;
+use crate::status::Addition;
 use deployment::SLOT;
 
 /// GPUs of a pod.
@@ -147,7 +150,7 @@ impl Api for StockPool {
     fn compose(
         &self,
         settings: &Self::Settings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Self::Status, Error> {
         self.check()?;
         settings.check()?;
@@ -177,7 +180,7 @@ impl StockPool {
 
     /// The pool's status. It is never better than the Deployment's observation of its newest
     /// generation.
-    fn status(&self, cx: &Composition<'_>) -> StockPoolStatus {
+    fn status(&self, cx: &Composer<'_>) -> StockPoolStatus {
         let health = cx.health(SLOT);
         let ready = health.is_some_and(|health| health.ready);
         let seen = cx.seen(SLOT).and_then(|deployment| deployment.get("status"));

@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::kubernetes;
-use crate::compose::{Addition, Composition};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::offers::{Offer, Offered, Prices};
+use crate::status::Addition;
 use place::Place;
 pub use settings::UnifiedEnvironmentSettings;
 
@@ -257,7 +258,7 @@ impl Api for UnifiedEnvironment {
     fn compose(
         &self,
         settings: &Self::Settings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Self::Status, Error> {
         self.check(cx)?;
         settings.check()?;

@@ -18,9 +18,10 @@ use serde_json::Value;
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::{kubernetes, location};
-use crate::compose::{Composition, SecretName};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::lifecycle::CannotStop;
+use crate::observe::SecretName;
 use crate::offers::{Offer, Prices};
 use crate::value::Object;
 pub use settings::VirtualEnvironmentSettings;
@@ -283,7 +284,7 @@ impl Api for VirtualEnvironment {
     fn compose(
         &self,
         settings: &Self::Settings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Self::Status, Error> {
         let p = &self.parameters.clone().unwrap_or_default();
         let cluster_type = p.check(settings, cx)?;
@@ -369,7 +370,7 @@ impl Cluster {
         self.takes_all
     }
 
-    fn secret(&self, cx: &Composition<'_>) -> SecretName {
+    fn secret(&self, cx: &Composer<'_>) -> SecretName {
         cx.secret_of(self.slot)
     }
 }

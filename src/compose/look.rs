@@ -1,18 +1,16 @@
 //! The annotation that makes a provider observe a resource at once.
 
-use super::health::State;
-use super::observed::Resource;
-use super::reported::status_of;
 use crate::models::helm::Release;
+use crate::observe::{Resource, State, status_of};
 
 /// The annotation on a resource for its provider. A provider observes a changed resource at once,
 /// and an unchanged resource only at its next poll, after ten minutes by default.
-pub(super) const LOOK: &str = "paved-road.fn.crossplane.io/look";
+pub(crate) const LOOK: &str = "paved-road.fn.crossplane.io/look";
 
-/// The value of [`LOOK`] on a Release: the revision that provider-helm upgraded and has not observed
-/// since. An upgrade leaves `Ready=False`. Since version 1.3, provider-helm ignores changes of a
-/// Release's status, so only its next poll would find the upgraded chart ready. An earlier value
-/// stays, because its removal would be a change too.
+/// The value of [`LOOK`] on a Release: the revision that provider-helm upgraded and has not
+/// observed since. An upgrade leaves `Ready=False`. Since version 1.3, provider-helm ignores
+/// changes of a Release's status, so only its next poll would find the upgraded chart ready. An
+/// earlier value stays, because its removal would be a change too.
 ///
 /// Source: provider-helm 1.3.0, `pkg/controller/namespaced/release/release.go`:
 /// `DesiredStateChanged`, and the conditions that `Observe` sets before an upgrade.

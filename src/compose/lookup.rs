@@ -1,9 +1,7 @@
 //! Objects that an answer depends on, but does not compose. The answer requests them, and
 //! Crossplane calls the function again at once with the objects that it found.
 
-use std::collections::BTreeMap;
-
-use super::Composition;
+use super::Composer;
 use crate::value::Object;
 
 /// An object that Crossplane looks up by its name.
@@ -51,26 +49,16 @@ pub enum Found<'c> {
     Present(&'c Object),
 }
 
-impl Composition<'_> {
-    /// Sets the objects that Crossplane found, by the names of the requirements.
-    pub fn take_found(&mut self, found: BTreeMap<String, Option<Object>>) {
-        self.found = found;
-    }
-
+impl Composer<'_> {
     /// Looks up an object that the composition does not compose. The answer requests the object
     /// even if it is known. Crossplane calls again until two answers request the same objects.
     pub fn look_up(&mut self, lookup: Lookup) -> Found<'_> {
         let requirement = lookup.requirement();
         self.lookups.insert(requirement.clone(), lookup);
-        match self.found.get(&requirement) {
+        match self.observation.found.get(&requirement) {
             None => Found::Unknown,
             Some(None) => Found::Absent,
             Some(Some(object)) => Found::Present(object),
         }
-    }
-
-    /// The lookups of this call, by the names of the requirements.
-    pub fn lookups(&self) -> &BTreeMap<String, Lookup> {
-        &self.lookups
     }
 }

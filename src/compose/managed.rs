@@ -5,25 +5,25 @@ use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
 use super::look::{self, LOOK};
-use super::object::drift;
 use super::remove::is_orphan;
-use super::{Absent, Composition, Observed, Scope, SecretName, preserve};
+use super::{Absent, Composer, drift, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::helm::Release;
-use crate::models::{self, CHOICE_PREFIX, Provider};
+use crate::models::{self, CHOICE_PREFIX, Provider, Scope};
+use crate::observe::{Choice, Observed, Resource, SecretName};
 use crate::settings::ProviderConfigs;
 use crate::value::{Object, at, put, text};
 
 /// A managed resource that [`Managed::add`] adds to the composition.
 #[must_use = "nothing is composed before `add`"]
 pub struct Managed<'c, 'r, M> {
-    composition: &'c mut Composition<'r>,
+    composition: &'c mut Composer<'r>,
     slot: String,
     model: M,
     external_name: Option<String>,
     updatable: Vec<&'static str>,
-    choices: Vec<(&'static str, String, &'static [&'static str])>,
+    choices: Vec<Choice>,
     chosen: Vec<(&'static str, Value)>,
     labels: Vec<(&'static str, &'static str)>,
     orphan: bool,
@@ -37,7 +37,7 @@ pub struct Managed<'c, 'r, M> {
     config: Option<String>,
 }
 
-impl<'r> Composition<'r> {
+impl<'r> Composer<'r> {
     /// Begins a managed resource in `slot`. Once it was observed, its fields keep their observed
     /// values. Exceptions are the fields of [`updatable`](Managed::updatable) and
     /// [`resolved_from`](Managed::resolved_from), and the tags of Settings.
@@ -68,7 +68,7 @@ impl<'r> Composition<'r> {
     }
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// The provider config of a new resource: the requested one, else the one of existing
     /// resources, else the one of Settings.
     fn config(&self, provider: Provider, asked: Option<&str>) -> Object {
@@ -86,7 +86,7 @@ impl Composition<'_> {
     /// environment itself are elsewhere.
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
         let composed = |name: &str| {
-            self.observed.values().any(|resource| {
+            self.observation.resources.values().any(|resource| {
                 text(&resource.object, &["kind"]) == Some("ProviderConfig")
                     && resource.name() == Some(name)
             })
@@ -97,7 +97,8 @@ impl Composition<'_> {
                 .strip_suffix(domain)
                 .is_some_and(|group| group.split('.').any(|label| label == family))
         };
-        self.observed
+        self.observation
+            .resources
             .values()
             .filter(|resource| {
                 resource.is_ours() && text(&resource.object, &["apiVersion"]).is_some_and(of_family)
@@ -138,7 +139,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Records a user's choice on the resource, for [`Composition::noted`].
+    /// Records a user's choice on the resource, for [`Composer::noted`].
     pub fn annotate(self, name: &'static str, value: impl Into<String>) -> Self {
         self.resolved_from(name, value, &[])
     }
@@ -219,7 +220,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// Adds the resource, and returns its observed values.
     pub fn add(self) -> Result<Observed<M::Status>, Error> {
-        let observed = Observed::read(self.composition.observed.get(&self.slot));
+        let observed = Observed::read(self.composition.observation.resources.get(&self.slot));
         self.put()?;
         Ok(observed)
     }
@@ -244,9 +245,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes fields that users may change, makes an orphan deletable, or follows
-    /// a stop. The provider has not observed the change yet. Tags do not count, because they only
-    /// inform people.
+    /// Whether this call changes fields that users may change, makes an orphan deletable, or
+    /// follows a stop. The provider has not observed the change yet. Tags do not count, because
+    /// they only inform people.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
         let scope = self.composition.xr.scope;
@@ -465,7 +466,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Value::Object(kept.collect())
     }
 
-    fn running(&self) -> Option<&super::observed::Resource> {
-        self.composition.observed.get(&self.slot)
+    fn running(&self) -> Option<&Resource> {
+        self.composition.observation.resources.get(&self.slot)
     }
 }

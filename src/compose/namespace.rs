@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Composition, Found, Lookup};
+use super::{Composer, Found, Lookup};
 use crate::error::Error;
 use crate::value::{Object, at, text};
 
@@ -21,7 +21,7 @@ pub const NAMESPACE_IS_FREE: &str = "Crossplane to look up whether its namespace
 /// The reason why an object in the user's namespace is not composed yet.
 pub(super) const NAME_IS_FREE: &str = "Crossplane to look up whether its name is free";
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// The namespace of a slot's resource: a Namespace's own name, the namespace of another
     /// Kubernetes object, or the target namespace of a release.
     pub fn namespace_of(&self, slot: &str) -> Option<String> {
@@ -36,7 +36,7 @@ impl Composition<'_> {
 
     /// The namespace of the observed connection Secret of a slot's resource.
     pub fn secret_namespace(&self, slot: &str) -> Option<String> {
-        let object = &self.observed.get(slot)?.object;
+        let object = &self.observation.resources.get(slot)?.object;
         let namespace = text(object, &["spec", "writeConnectionSecretToRef", "namespace"])?;
         Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty())
     }

@@ -1,34 +1,32 @@
 //! `object` and `inside`: Kubernetes objects in Crossplane's cluster and in clusters that an
 //! environment composes. The provider configs of the environment's clusters are here too.
 
-pub(super) mod drift;
-
 use serde_json::{Value, json};
 
-use super::health::Health;
 use super::namespace::NAME_IS_FREE;
-use super::{Absent, Composition, Scope, preserve};
+use super::{Absent, Composer, drift, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
-use crate::models::{CHOICE_PREFIX, kubernetes};
+use crate::models::{CHOICE_PREFIX, Scope, kubernetes};
+use crate::observe::{Choice, Health};
 use crate::value::{Object, put, text};
 
 /// A Kubernetes object that [`Manifest::add`] adds to the composition.
 #[must_use = "nothing is composed before `add`"]
 pub struct Manifest<'c, 'r> {
-    composition: &'c mut Composition<'r>,
+    composition: &'c mut Composer<'r>,
     slot: String,
     object: Object,
     config: Option<String>,
     updatable: Vec<&'static str>,
-    choices: Vec<(&'static str, String, &'static [&'static str])>,
+    choices: Vec<Choice>,
     orphan: bool,
     observe: bool,
     public: bool,
     needs: Option<String>,
 }
 
-impl<'r> Composition<'r> {
+impl<'r> Composer<'r> {
     /// Begins a Kubernetes object in Crossplane's cluster. The namespaced API composes native
     /// objects in the composite's namespace, and wraps other objects in a provider-kubernetes
     /// Object. The claims API wraps all objects, because its composites cannot own namespaced
@@ -149,7 +147,7 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Adds the object. [`Composition::seen`] returns it as its cluster stores it.
+    /// Adds the object. [`Composer::seen`] returns it as its cluster stores it.
     ///
     /// # Errors
     /// A Secret that would be wrapped and is not [`public`](Self::public), because all readers of
@@ -177,7 +175,8 @@ impl Manifest<'_, '_> {
     fn add_native(mut self) -> Result<(), Error> {
         let is_free = self.composition.is_name_free(&self.slot, &self.object)?;
         self = self.needs(is_free, NAME_IS_FREE);
-        let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
+        let running =
+            self.composition.observation.resources.get(&self.slot).map(|resource| &resource.object);
         let updatable = self.updatable_now();
         let asked = drift::annotation(&self.object, &self.updatable, &self.choices);
         let mut losing = false;
@@ -253,9 +252,7 @@ impl Manifest<'_, '_> {
 }
 
 /// The annotations that note choices.
-fn choices(
-    choices: Vec<(&'static str, String, &'static [&'static str])>,
-) -> impl Iterator<Item = (String, String)> {
+fn choices(choices: Vec<Choice>) -> impl Iterator<Item = (String, String)> {
     choices.into_iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value))
 }
 

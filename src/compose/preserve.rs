@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::reported::lenient;
 use crate::models;
+use crate::observe::lenient;
 use crate::value::{Object, at, put, text};
 
 /// The `forProvider` to request if `observed` exists: the model's fields as observed, and the

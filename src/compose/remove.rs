@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::health::{Health, State};
-use super::{Composition, Scope, health, observed, usage};
+use super::{Composer, usage};
 use crate::error::Error;
-use crate::models::{self, kubernetes};
+use crate::models::{self, Scope, kubernetes};
+use crate::observe::{Health, Resource, State, from_object};
 use crate::reason::Reason;
 use crate::value::{Object, at, put, text};
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// Removes an existing resource, and the Usages by it. No resource is removed in another way.
     ///
     /// # Errors
@@ -34,8 +34,8 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Removes an existing Usage of the resource in slot `of`, which the deletion of the resource in
-    /// slot `by` no longer needs.
+    /// Removes an existing Usage of the resource in slot `of`, which the deletion of the resource
+    /// in slot `by` no longer needs.
     pub fn remove_usage(&mut self, of: &str, by: &str) {
         self.removed.extend(self.has_usage(of, by).then(|| usage::slot_of(of, by)));
     }
@@ -80,17 +80,21 @@ impl Composition<'_> {
         let watch = format!("{slot}-leaving");
         let (exists, looks_on) = (self.exists(slot), self.exists(&watch));
         let whom = if exists { slot } else { watch.as_str() };
-        let Some((config, object)) = self.observed.get(whom).and_then(identity) else {
+        let Some((config, object)) = self.observation.resources.get(whom).and_then(identity) else {
             return self.remove_ordered::<kubernetes::Object>(slot, needs);
         };
-        let missing = self.observed.get(&watch).is_some_and(is_missing);
+        let missing = self.observation.resources.get(&watch).is_some_and(is_missing);
         if !exists && missing && !self.is_being_deleted(slot) {
             self.remove(&watch)?;
             return self.remove_ordered::<kubernetes::Object>(slot, needs);
         }
         self.inside(config, &watch, object).observe().add()?;
-        let message =
-            self.observed.get(&watch).filter(|_| !missing).map_or(IS_LEAVING.into(), leaving);
+        let message = self
+            .observation
+            .resources
+            .get(&watch)
+            .filter(|_| !missing)
+            .map_or(IS_LEAVING.into(), leaving);
         if let Some(plumbing) = self.desired.get_mut(&watch) {
             plumbing.counted = false;
             plumbing.health = Health::pending(State::Waiting, Reason::Deleting, message);
@@ -109,12 +113,12 @@ impl Composition<'_> {
         needs: &[&str],
         stay: bool,
     ) -> Result<(), Error> {
-        match self.observed.get(slot) {
+        match self.observation.resources.get(slot) {
             None if stay || self.is_being_deleted(slot) => self.retain_usages_by(slot),
             None => self.remove(slot),
             Some(running) => {
                 // Only a running cluster can delete its content.
-                let stay = stay || self.stop().is_some() || running.is_stopped();
+                let stay = stay || self.stop.is_some() || running.is_stopped();
                 let needs: Vec<&str> = needs.iter().copied().filter(|of| self.exists(of)).collect();
                 let (orphan, secured) =
                     (is_orphan(&running.object, self.xr.scope), self.is_secured(slot, &needs));
@@ -140,15 +144,9 @@ impl Composition<'_> {
     /// Whether the observed or the desired state of a slot's object deletes the resource in the
     /// cloud together with the object.
     pub fn is_deleted_with(&self, slot: &str) -> bool {
-        let running = self.observed.get(slot).map(|running| &running.object);
+        let running = self.observation.resources.get(slot).map(|running| &running.object);
         let asked = self.desired.get(slot).map(|desired| &desired.object);
         running.into_iter().chain(asked).any(|object| !is_orphan(object, self.xr.scope))
-    }
-
-    /// The observed slots of our Usages by a slot.
-    pub(super) fn usages_by(&self, slot: &str) -> Vec<String> {
-        let by = format!("-by-{slot}");
-        self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect()
     }
 
     /// Whether Usages protect the resources that a slot `needs` until its own resource is gone. The
@@ -159,7 +157,7 @@ impl Composition<'_> {
         let mut seen = BTreeSet::new();
         let mut left: Vec<(&str, &str)> = needs.iter().map(|of| (*of, slot)).collect();
         while let Some((of, by)) = left.pop() {
-            let usage = self.observed.get(&format!("usage-{of}-by-{by}"));
+            let usage = self.observation.resources.get(&format!("usage-{of}-by-{by}"));
             if !usage.is_some_and(|usage| usage.health().ready) {
                 return false;
             }
@@ -187,7 +185,7 @@ impl Composition<'_> {
     fn is_being_deleted(&self, slot: &str) -> bool {
         self.usages_by(slot)
             .iter()
-            .filter_map(|usage| self.observed.get(usage))
+            .filter_map(|usage| self.observation.resources.get(usage))
             .any(|usage| is_owned(&usage.object))
     }
 
@@ -218,7 +216,7 @@ impl Composition<'_> {
     /// Preserves an existing resource that the user no longer wants, because another resource has
     /// to be removed first. The environment is not ready until then.
     pub fn retain<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
-        let Some(running) = self.observed.get(slot) else { return Ok(()) };
+        let Some(running) = self.observation.resources.get(slot) else { return Ok(()) };
         self.retain_with::<M>(slot, is_orphan(&running.object, self.xr.scope))?;
         if let Some(kept) = self.desired.get_mut(slot) {
             kept.counted = false;
@@ -229,7 +227,7 @@ impl Composition<'_> {
 
     /// Composes the observed state. An empty model accepts all observed values.
     fn retain_with<M: models::Managed>(&mut self, slot: &str, orphan: bool) -> Result<(), Error> {
-        let publishes = self.observed.get(slot).is_some_and(|running| {
+        let publishes = self.observation.resources.get(slot).is_some_and(|running| {
             at(&running.object, &["spec", "writeConnectionSecretToRef"]).is_some()
         });
         let empty: M = serde_json::from_value(serde_json::json!({})).map_err(|error| {
@@ -241,7 +239,7 @@ impl Composition<'_> {
             kept = kept.external_name(name);
         }
         if publishes { kept.publishes() } else { kept }.add()?;
-        let notes = self.observed.get(slot).map(observed::Resource::choices).unwrap_or_default();
+        let notes = self.observation.resources.get(slot).map(Resource::choices).unwrap_or_default();
         if let Some(kept) = self.desired.get_mut(slot) {
             for (key, value) in notes {
                 put(&mut kept.object, &["metadata", "annotations", &key], Some(value));
@@ -252,8 +250,8 @@ impl Composition<'_> {
 
     /// Whether an observed Usage protects the observed resource in a slot.
     fn is_used(&self, slot: &str) -> bool {
-        let Some(resource) = self.observed.get(slot) else { return false };
-        self.observed.values().any(|usage| {
+        let Some(resource) = self.observation.resources.get(slot) else { return false };
+        self.observation.resources.values().any(|usage| {
             let of = |path: &[&str]| {
                 at(&usage.object, &["spec", "of"])?.as_object().and_then(|of| text(of, path))
             };
@@ -265,7 +263,7 @@ impl Composition<'_> {
 }
 
 /// The provider config of a wrapped object, and the fields that identify the object.
-fn identity(wrapper: &observed::Resource) -> Option<(String, Value)> {
+fn identity(wrapper: &Resource) -> Option<(String, Value)> {
     let spec = at(&wrapper.object, &["spec"])?.as_object()?;
     let manifest = at(spec, &["forProvider", "manifest"])?.as_object()?;
     let part = |path: &[&str]| text(manifest, path);
@@ -280,7 +278,7 @@ fn identity(wrapper: &observed::Resource) -> Option<(String, Value)> {
 }
 
 /// Whether the observed object does not exist, according to the message of Crossplane's runtime.
-fn is_missing(watch: &observed::Resource) -> bool {
+fn is_missing(watch: &Resource) -> bool {
     let conditions = at(&watch.object, &["status", "conditions"]).and_then(Value::as_array);
     conditions.into_iter().flatten().any(|condition| {
         let says = |field: &str| condition[field].as_str().unwrap_or_default();
@@ -293,7 +291,7 @@ fn is_missing(watch: &observed::Resource) -> bool {
 const IS_LEAVING: &str = "is being deleted";
 
 /// The message for an object that is being deleted, with the object's reason for a delay.
-fn leaving(watch: &observed::Resource) -> String {
+fn leaving(watch: &Resource) -> String {
     let mut object = watch.object.clone();
     let inner = object
         .get_mut("status")
@@ -301,7 +299,7 @@ fn leaving(watch: &observed::Resource) -> String {
     if let Some(metadata) = inner.and_then(Value::as_object_mut) {
         metadata.remove("deletionTimestamp");
     }
-    let health = health::from_object(&object);
+    let health = from_object(&object);
     match health.state {
         State::Failed | State::Waiting => format!("{IS_LEAVING}: {}", health.message),
         State::Available | State::Creating => IS_LEAVING.to_owned(),
@@ -319,7 +317,7 @@ fn is_owned(usage: &Object) -> bool {
 }
 
 /// Whether the resource in the cloud stays when its object is deleted.
-pub(super) fn is_orphan(object: &Object, scope: Scope) -> bool {
+pub(crate) fn is_orphan(object: &Object, scope: Scope) -> bool {
     match scope {
         Scope::LegacyCluster => text(object, &["spec", "deletionPolicy"]) == Some("Orphan"),
         Scope::Namespaced => {

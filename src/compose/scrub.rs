@@ -9,6 +9,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use regex_lite::Regex;
 
 use crate::check::MAX_MESSAGE_LEN;
+use crate::observe::{Observation, Resource};
+use crate::value::text;
 
 /// Shorter values are not treated as secrets. A port or a flag would be redacted in every message.
 const SHORTEST_SECRET: usize = 4;
@@ -35,6 +37,21 @@ pub struct Secrets {
 }
 
 impl Secrets {
+    /// The secrets that Crossplane sent: connection details, credentials of the step, and the data
+    /// of Secrets.
+    pub(super) fn new(observation: &Observation<'_>) -> Self {
+        let mut secrets = Self::default();
+        let resources = observation.resources.values();
+        let details = resources.clone().flat_map(|resource| resource.connection.values());
+        let details = details.chain(observation.xr.connection.values());
+        details.chain(&observation.credentials).for_each(|value| secrets.add(value));
+        let is_secret = |resource: &&Resource| text(&resource.object, &["kind"]) == Some("Secret");
+        for resource in resources.filter(is_secret) {
+            resource.secret_data().values().for_each(|value| secrets.add(value));
+        }
+        secrets
+    }
+
     /// Registers a value, and each longer word of a value with several words, for example a
     /// kubeconfig or a URL with a password.
     pub fn add(&mut self, value: &[u8]) {
@@ -78,7 +95,7 @@ impl Secrets {
 }
 
 /// At most [`MAX_MESSAGE_LEN`] bytes of a text.
-pub(super) fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_LEN {
         return text.to_owned();
     }

@@ -6,8 +6,10 @@
 use base64::Engine as _;
 use serde_json::Value;
 
-use super::{CONNECTION_SLOT, Composite, Composition, Scope, SecretName, observed};
+use super::{CONNECTION_SLOT, Composer};
 use crate::error::Error;
+use crate::models::Scope;
+use crate::observe::{Composite, Resource, SecretName};
 use crate::value::{Object, at, text};
 
 /// Characters of a generated password. There are 64, so that six random bits select one evenly.
@@ -25,7 +27,7 @@ pub struct Generated {
     pub published: bool,
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// A password under a connection key: the published password, or a new one.
     pub fn generated(&mut self, key: &str) -> Generated {
         let before = self.published(key);
@@ -49,7 +51,8 @@ impl Composition<'_> {
         let value = match self.xr.scope {
             Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
             Scope::Namespaced => self
-                .observed
+                .observation
+                .resources
                 .get(CONNECTION_SLOT)
                 .and_then(|secret| secret.secret_data().remove(key)),
         };
@@ -63,7 +66,7 @@ impl Composition<'_> {
     }
 
     fn connection_secret_name(&self) -> String {
-        format!("{}-{}", self.xr.name, self.api)
+        format!("{}-{}", self.xr.name, self.api.name)
     }
 
     /// In the namespaced API, composes the Secret with the connection details.
@@ -77,9 +80,10 @@ impl Composition<'_> {
         };
         // Published details that are not known now are preserved.
         let mut details = self
-            .observed
+            .observation
+            .resources
             .get(CONNECTION_SLOT)
-            .map(observed::Resource::secret_data)
+            .map(Resource::secret_data)
             .unwrap_or_default();
         details.append(&mut self.connection);
         let data: Object =
@@ -101,11 +105,11 @@ impl Composition<'_> {
     }
 }
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// The Secret with the connection details of a slot's resource.
     pub fn secret_of(&self, slot: &str) -> SecretName {
         let new = self.xr.secret_named(&self.xr.object_name(slot));
-        let running = self.observed.get(slot).and_then(|resource| {
+        let running = self.observation.resources.get(slot).and_then(|resource| {
             at(&resource.object, &["spec", "writeConnectionSecretToRef"])?.as_object()
         });
         let field = |key| running.and_then(|reference| text(reference, &[key])).map(str::to_owned);

@@ -27,10 +27,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Addition, Composite, Composition, CompositionResult, OWNED_LABEL};
+use super::Composer;
 use crate::error::Error;
 use crate::models::{self, Kind};
+use crate::observe::{ApiFacts, Composite, OWNED_LABEL, Observation, Resource};
+use crate::plan::Plan;
+use crate::power::Composed;
 use crate::settings::Common;
+use crate::status::{Addition, Answer, Condition, PROVISIONED};
+use crate::value::Object;
 
 /// A minimal managed resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,16 +77,21 @@ fn disk(region: &str) -> Disk {
 }
 
 /// A composite and its observed resources.
-struct Test {
-    xr: Value,
-    details: BTreeMap<String, Vec<u8>>,
-    observed: Vec<(String, Value, BTreeMap<String, Vec<u8>>)>,
-    settings: Common,
-    random: u8,
+#[derive(Clone)]
+pub(super) struct Test {
+    pub xr: Value,
+    pub details: BTreeMap<String, Vec<u8>>,
+    pub observed: Vec<(String, Value, BTreeMap<String, Vec<u8>>)>,
+    pub settings: Common,
+    pub first_slots: &'static [&'static str],
+    /// The objects that Crossplane found, by the names of the requirements.
+    pub found: BTreeMap<String, Option<Object>>,
+    pub random: u8,
 }
 
 /// A claim's composite, with a connection secret.
-fn legacy() -> Test {
+pub(super) fn legacy() -> Test {
+    let free = ["Deployment/team/web", "Secret/team/thing-things", "Service/team/web"];
     let xr = json!({
         "apiVersion": "example.org/v1", "kind": "XThing",
         "metadata": {"name": "thing-x1", "uid": "abcde123-0000"},
@@ -95,6 +105,8 @@ fn legacy() -> Test {
         details: BTreeMap::new(),
         observed: Vec::new(),
         settings: Common::default(),
+        first_slots: &[],
+        found: free.map(|name| (name.to_owned(), None)).into(),
         random: 1,
     }
 }
@@ -120,29 +132,47 @@ impl Test {
         self
     }
 
-    fn compose(
+    /// The composite with the objects that Crossplane found instead of the usual ones.
+    pub(super) fn with_found(
         &self,
-        api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-    ) -> Result<CompositionResult, Error> {
+        found: impl IntoIterator<Item = (String, Option<Value>)>,
+    ) -> Self {
+        let object = |found: Value| found.as_object().cloned();
+        let found = found.into_iter().map(|(name, found)| (name, found.and_then(object)));
+        Self { found: found.collect(), ..self.clone() }
+    }
+
+    pub(super) fn compose(
+        &self,
+        api: impl FnOnce(&mut Composer<'_>) -> Result<(), Error>,
+    ) -> Result<Answer, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
             panic!("not an object")
         };
-        let xr = Composite::read(xr, self.details.clone())?;
-        let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
-        let observed = observed.into_iter().map(|(slot, object, details)| match object {
-            Value::Object(object) => (slot, object, details),
+        let resources = observed.into_iter().map(|(slot, object, details)| match object {
+            Value::Object(object) => (slot, Resource::new(object, details)),
             _ => panic!("not an object"),
         });
-        let now = "2026-11-21T09:00:00Z".parse().unwrap();
-        let mut composition =
-            Composition::new(xr, "things", &self.settings, observed, now, &mut random);
-        let free = ["Deployment/team/web", "Secret/team/thing-things", "Service/team/web"];
-        composition.take_found(free.map(|name| (name.to_owned(), None)).into());
-        api(&mut composition)?;
-        composition.complete_and_build(
-            json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
-            &[Addition::field("late", 2)],
-        )
+        let observation = Observation {
+            xr: Composite::read(xr, self.details.clone())?,
+            settings: &self.settings,
+            api: ApiFacts {
+                name: "things",
+                called: "thing".to_owned(),
+                first_slots: self.first_slots,
+            },
+            resources: resources.collect(),
+            found: self.found.clone(),
+            credentials: Vec::new(),
+            now: "2026-11-21T09:00:00Z".parse().unwrap(),
+        };
+        let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
+        let plan = Plan::default();
+        let draft = Composer::new(&observation, &plan, &mut random).draft(|cx| {
+            api(cx)?;
+            Ok(json!({"early": "a", "late": "b"}).as_object().unwrap().clone())
+        });
+        Ok(Answer::new(Composed::new(draft, plan)?, &[Addition::field("late", 2)]))
     }
 }
 
@@ -160,24 +190,29 @@ fn ready() -> Value {
     observed(&[("Ready", "True", "Available", ""), ("Synced", "True", "ReconcileSuccess", "")])
 }
 
-fn object(answer: &CompositionResult, slot: &str) -> Value {
+fn object(answer: &Answer, slot: &str) -> Value {
     Value::Object(
         answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone(),
     )
 }
 
-fn slots(answer: &CompositionResult) -> Vec<&str> {
+fn slots(answer: &Answer) -> Vec<&str> {
     answer.resources.keys().map(String::as_str).collect()
 }
 
-impl Composition<'_> {
-    /// Ends a composition with a valid spec.
-    pub(super) fn complete_and_build(
-        mut self,
-        status: crate::value::Object,
-        additions: &[Addition],
-    ) -> Result<CompositionResult, Error> {
-        self.complete()?;
-        Ok(self.build(status, additions, None))
+impl Answer {
+    /// The condition of a type.
+    fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// The reason of `Provisioned`.
+    fn reason(&self) -> &str {
+        &self.condition(PROVISIONED).unwrap().reason
+    }
+
+    /// The message of `Provisioned`.
+    fn message(&self) -> &str {
+        &self.condition(PROVISIONED).unwrap().message
     }
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Absent, Composition, Scope};
+use super::{Absent, Composer};
 use crate::error::Error;
+use crate::models::Scope;
 use crate::value::Object;
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// Blocks the deletion of the resource in slot `of` until the resource in slot `by` is deleted,
     /// when the composite is deleted. The Usage is composed once both resources are desired. Both
     /// get names, because a selector would use the first match. An existing Usage is preserved
@@ -53,7 +54,8 @@ impl Composition<'_> {
 
     /// The fields of an observed Usage's spec that we set.
     fn running_usage(&self, slot: &str) -> Option<Value> {
-        let spec = self.observed.get(slot)?.object.get("spec").cloned().unwrap_or_default();
+        let spec =
+            self.observation.resources.get(slot)?.object.get("spec").cloned().unwrap_or_default();
         Some(json!({"of": spec["of"], "by": spec["by"], "replayDeletion": true}))
     }
 

@@ -2,10 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use function_proto::v1::RequestMeta;
-use serde_json::json;
+use function_proto::v1::{
+    Capability, RequestMeta, Resource, Resources, Severity, State, Status as ConditionStatus,
+    resource_selector,
+};
+use serde_json::{Value, json};
 
 use super::*;
+use crate::request::{SETTINGS_AT_FIRST, SETTINGS_REQUIREMENT};
+use crate::status::OUTDATED;
+use crate::value;
 
 const XR: &str = "GpuDevWorkspace";
 

@@ -16,10 +16,10 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use function_paved_road::compose::STALLED;
 use function_paved_road::function::CONDITION;
 use function_paved_road::lifecycle::{NOTE, Note};
 use function_paved_road::models::KINDS;
+use function_paved_road::status::STALLED;
 use function_paved_road::wire;
 use function_proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Severity, Status};
 use proptest::collection::vec;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::generate::{self, Rubbish};
 use crate::support::{self, world};
-use function_paved_road::compose::OWNED_LABEL;
+use function_paved_road::observe::OWNED_LABEL;
 
 proptest! {
     #![proptest_config(generate::config())]

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use function_paved_road::apis::{APIS, Flavour};
-use function_paved_road::compose::{Addition, COMMON_ADDITIONS};
 use function_paved_road::manifests::{self, SCHEMA_REVISION};
+use function_paved_road::status::{Addition, COMMON_ADDITIONS};
 use k8s_schema::Schemas;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -182,7 +182,7 @@ fn later_fields_and_values_are_in_the_tables() {
     }
     assert!(
         problems.is_empty(),
-        "add an Addition to COMMON in src/compose/revision.rs, or to the API's since_revision: {problems:#?}"
+        "add an Addition to COMMON in src/status/revision.rs, or to the API's since_revision: {problems:#?}"
     );
 }
 

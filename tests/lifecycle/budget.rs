@@ -1,6 +1,6 @@
 //! The condition `OverBudget`, from the annotation that the controller writes.
 
-use function_paved_road::compose::{BUDGET, OVER_BUDGET};
+use function_paved_road::status::{BUDGET, OVER_BUDGET};
 use serde_json::json;
 
 use super::support::simulated;

@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 
 use function_paved_road::catalog::gpu::MACHINES;
 use function_paved_road::catalog::prices::Usd;
-use function_paved_road::compose::{PowerState, Spending};
 use function_paved_road::error::FieldError;
+use function_paved_road::power::PowerState;
+use function_paved_road::status::Spending;
 use futures::TryStreamExt;
 use futures::future::try_join_all;
 use kube::api::DynamicObject;

@@ -14,12 +14,12 @@ use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
 use function_paved_road::apis::{self, ConnectionTarget, Info};
 use function_paved_road::catalog::prices::Usd;
-use function_paved_road::compose::{
-    Deleted, Kept, OnDeletion, PowerState, ResourceStatus, is_common, spec_hash,
-};
 use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
 use function_paved_road::lifecycle::requested_at;
+use function_paved_road::observe::spec_hash;
+use function_paved_road::power::PowerState;
+use function_paved_road::status::{Deleted, Kept, OnDeletion, ResourceStatus, is_common};
 use jiff::Timestamp;
 use kube::core::DynamicObject;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use serde_json::Value;
 
 pub use age::{age, spell, until};
 pub use diagnosis::{Blocker, Diagnosis, with_causes};
-pub use function_paved_road::compose::{OWNER, OWNER_LABEL};
+pub use function_paved_road::observe::{OWNER, OWNER_LABEL};
 pub use lifecycle::{Lifecycle, Price, power_word};
 
 /// Status fields of some APIs that change only because another field changes.

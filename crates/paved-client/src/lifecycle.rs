@@ -8,11 +8,12 @@ mod refusal;
 mod times;
 
 use function_paved_road::apis::{self, Flavour};
-use function_paved_road::compose::{PowerState, StopReason};
 use function_paved_road::lifecycle::{
     CannotStop, RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT, Span,
 };
+use function_paved_road::power::PowerState;
 use function_paved_road::settings::Settings;
+use function_paved_road::status::StopReason;
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use function_paved_road::catalog::prices::Usd;
-use function_paved_road::compose::{BUDGET, Spending};
 use function_paved_road::settings::{Budget, Settings};
+use function_paved_road::status::{BUDGET, Spending};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use paved_client::cluster::Cluster;

@@ -232,7 +232,7 @@ impl History {
         self.written = self.now;
     }
 
-    /// The function's call, as in `src/compose/lifecycle.rs`.
+    /// The function's call, as in `src/plan.rs`.
     fn call(&mut self) {
         let clock = self.now + self.error;
         self.was_fast |= self.error.is_positive();

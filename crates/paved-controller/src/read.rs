@@ -2,8 +2,8 @@
 //! first resource.
 
 use function_paved_road::apis::{self, Flavour};
-use function_paved_road::compose::ResourceStatus;
 use function_paved_road::lifecycle::NOTE;
+use function_paved_road::status::ResourceStatus;
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Found, Kind, Reference, Served, is_denied};
 use paved_client::delete::composite;

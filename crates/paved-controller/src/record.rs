@@ -2,7 +2,7 @@
 //! has no object in it.
 
 use function_paved_road::catalog::prices::Usd;
-use function_paved_road::compose::{BUDGET, STALLED};
+use function_paved_road::status::{BUDGET, STALLED};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::Environment;

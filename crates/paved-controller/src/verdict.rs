@@ -6,11 +6,11 @@
 use std::fmt;
 
 use function_paved_road::check::{self, Fields};
-use function_paved_road::compose::LifecycleStatus;
 use function_paved_road::error::Error;
 use function_paved_road::lifecycle::{
     Age, Lifecycle, LifecycleSettings, Note, OnExpiry, Plan, Requests, Situation, leaves_resources,
 };
+use function_paved_road::status::LifecycleStatus;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::Environment;

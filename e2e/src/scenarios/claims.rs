@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail, ensure};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
-use function_paved_road::compose::spec_hash;
+use function_paved_road::observe::spec_hash;
 use futures::future::{try_join, try_join_all};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The plan of `paved apply`, and its announcement before anything is applied.
 
-use function_paved_road::compose::{Deleted, Kept};
+use function_paved_road::status::{Deleted, Kept};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::{Environment, Price};

@@ -1,6 +1,6 @@
 //! The deleted and the kept resources of a deletion, in the question and in the result.
 
-use function_paved_road::compose::{Deleted, Kept, OnDeletion};
+use function_paved_road::status::{Deleted, Kept, OnDeletion};
 
 use paved_client::environment::Environment;
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::apis::Flavour;
-use function_paved_road::compose;
 use function_paved_road::manifests::namespaces::NAME;
 use function_paved_road::models::aws::eks::Cluster as Eks;
 use function_paved_road::models::azure::KubernetesCluster as Aks;
 use function_paved_road::models::helm::Release;
 use function_paved_road::models::sql;
 use function_paved_road::models::{self, Managed as _, Scope};
+use function_paved_road::observe;
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -308,7 +308,7 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
 
 /// The label of our composed resources, as a selector.
 fn ours() -> String {
-    format!("{}=true", compose::OWNED_LABEL)
+    format!("{}=true", observe::OWNED_LABEL)
 }
 
 /// The kinds of managed clusters, as cluster-scoped and as namespaced kinds.

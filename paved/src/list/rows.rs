@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use function_paved_road::compose::PowerState;
+use function_paved_road::power::PowerState;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::cluster::Kind;

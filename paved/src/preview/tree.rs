@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crossplane::names::SLOT;
-use function_paved_road::compose::is_common;
 use function_paved_road::function::CONDITION;
+use function_paved_road::status::is_common;
 use function_proto::v1::{RunFunctionResponse, Severity};
 use paved_client::environment::{Diagnosis, Environment, Price};
 use paved_render::subject::Subject;

@@ -6,8 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::Cause;
+use function_paved_road::status::ResourceStatus;
 use jiff::Timestamp;
 use paved_client::environment::{Environment, age, is_refused, spell};
 use paved_client::wait::{Goal, Watched};

@@ -1,7 +1,7 @@
 //! The resources of an application environment.
 
 use super::{ApplicationEnvironmentSettings, DATABASE, DATABASE_USER, DeletionPolicy, Parameters};
-use crate::compose::{Composition, Generated, NameRule, Observed};
+use crate::compose::{Composer, Generated};
 use crate::error::Error;
 use crate::models::gcp::{
     BackupConfiguration, Bucket, BucketIamMember, BucketStatus, Cluster, ClusterStatus, Database,
@@ -10,6 +10,7 @@ use crate::models::gcp::{
     User, WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
 use crate::models::{SIBLING, SecretKeyRef};
+use crate::observe::{NameRule, Observed};
 
 impl Parameters {
     fn orphan(&self) -> bool {
@@ -19,7 +20,7 @@ impl Parameters {
     pub(super) fn cluster(
         &self,
         settings: &ApplicationEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Observed<ClusterStatus>, Error> {
         // Zones and subnet apply at creation only, so an existing cluster needs no lookup.
         let subnetwork = if cx.exists(CLUSTER) {
@@ -56,7 +57,7 @@ impl Parameters {
     pub(super) fn node_pool(
         &self,
         settings: &ApplicationEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let metadata = WorkloadMetadataConfig { mode: Some("GKE_METADATA".to_owned()) };
         let pool = NodePool {
@@ -93,7 +94,7 @@ impl Parameters {
     pub(super) fn server(
         &self,
         settings: &ApplicationEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Observed<DatabaseInstanceStatus>, Error> {
         let made = match settings.server() {
             // An existing server keeps its tier, edition and disk.
@@ -135,14 +136,14 @@ impl Parameters {
     /// The database and the user are deleted with their server. PostgreSQL would refuse to drop a
     /// database in use, or a user with objects. So the providers only release them, and no Usage
     /// has to protect the server. Environments of earlier releases keep their Usages.
-    pub(super) fn database_and_user(&self, cx: &mut Composition<'_>) -> Result<(), Error> {
+    pub(super) fn database_and_user(&self, cx: &mut Composer<'_>) -> Result<(), Error> {
         let abandoned = || Some("ABANDON".to_owned());
         let database = Database {
             instance_selector: Some(SIBLING),
             charset: Some("UTF8".to_owned()),
             deletion_policy: abandoned(),
         };
-        let is_released = |slot, cx: &Composition<'_>| self.orphan() || !cx.has_usage(SERVER, slot);
+        let is_released = |slot, cx: &Composer<'_>| self.orphan() || !cx.has_usage(SERVER, slot);
         let orphan = is_released("database", cx);
         cx.managed("database", database).external_name(DATABASE).orphan(orphan).add()?;
 
@@ -170,7 +171,7 @@ impl Parameters {
             .map(|_| ())
     }
 
-    pub(super) fn bucket(&self, cx: &mut Composition<'_>) -> Result<Observed<BucketStatus>, Error> {
+    pub(super) fn bucket(&self, cx: &mut Composer<'_>) -> Result<Observed<BucketStatus>, Error> {
         let bucket = Bucket {
             location: Some(self.region.clone()),
             uniform_bucket_level_access: Some(true),
@@ -194,7 +195,7 @@ impl Parameters {
         &self,
         settings: &ApplicationEnvironmentSettings,
         number: Option<i64>,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let project = project(settings, cx);
         let composed = |slot| cx.exists(slot) || (project.is_some() && cx.is_since(2));
@@ -236,7 +237,7 @@ impl Parameters {
     }
 
     /// All pods of the environment's cluster, in IAM's notation.
-    fn pods(&self, project: &str, number: i64, cx: &Composition<'_>) -> String {
+    fn pods(&self, project: &str, number: i64, cx: &Composer<'_>) -> String {
         let cluster =
             cx.external_name(CLUSTER).unwrap_or_else(|| cx.xr.cloud_name(NameRule::dns(40)));
         let pool = format!(
@@ -250,7 +251,7 @@ impl Parameters {
 }
 
 /// The project of the identities of the cluster's pods. An existing cluster keeps its project.
-fn project(settings: &ApplicationEnvironmentSettings, cx: &Composition<'_>) -> Option<String> {
+fn project(settings: &ApplicationEnvironmentSettings, cx: &Composer<'_>) -> Option<String> {
     if !cx.exists(CLUSTER) {
         return settings.project_id.clone();
     }

@@ -11,7 +11,7 @@ use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check::{self, Fields, Refused};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::fingerprint::fingerprint;
 
@@ -21,7 +21,7 @@ impl Parameters {
     pub(super) fn check(
         &self,
         settings: &GpuWorkspaceSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<(&'static Machine, Option<Vec<IpNet>>), Error> {
         let mut fields = Fields::default();
         let machine = self.machine(settings, cx);
@@ -48,7 +48,7 @@ impl Parameters {
     fn machine(
         &self,
         settings: &GpuWorkspaceSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<&'static Machine, Refused> {
         let chosen_before = cx.noted("instance", "instance-type") == Some(&self.instance_type);
         let machine = if chosen_before {
@@ -78,7 +78,7 @@ impl Parameters {
         &self,
         settings: &GpuWorkspaceSettings,
         fields: &mut Fields,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<(), Error> {
         let limits = settings.limits()?;
         for (index, text) in self.allowed_cidrs.iter().flatten().enumerate() {
@@ -95,7 +95,7 @@ impl Parameters {
     fn check_region(
         &self,
         settings: &GpuWorkspaceSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<(), Refused> {
         let regions = settings.regions();
         if !regions.is_empty() && !cx.exists("instance") && !cx.exists("security-group") {
@@ -108,7 +108,7 @@ impl Parameters {
         check::unchanged(region, running.and_then(Value::as_str), "create a new workspace")
     }
 
-    fn check_disk(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+    fn check_disk(&self, cx: &Composer<'_>) -> Result<(), Refused> {
         check::range(self.disk_gb, DISK_GB, "GiB")?;
         check::grows(
             self.disk_gb,
@@ -119,7 +119,7 @@ impl Parameters {
 
     /// A machine reads its keys at its first boot only, even if the API server accepts a later
     /// change.
-    fn check_keys(&self, fields: &mut Fields, cx: &Composition<'_>) {
+    fn check_keys(&self, fields: &mut Fields, cx: &Composer<'_>) {
         const PATH: &str = "spec.parameters.sshPublicKeys";
         let keys = &self.ssh_public_keys;
         if fields.check(PATH, check::count(keys, MOST_KEYS)).is_none() {
@@ -138,7 +138,7 @@ impl Parameters {
     }
 
     /// A machine reads its OpenCV release at its first boot only.
-    fn check_opencv(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+    fn check_opencv(&self, cx: &Composer<'_>) -> Result<(), Refused> {
         opencv::requirement(&self.opencv_version)?;
         let running = cx.noted("instance", OPENCV);
         check::unchanged(
@@ -161,7 +161,7 @@ impl Parameters {
 /// connect stay. A missing object must not lock users out.
 pub(super) fn other_cidrs(
     settings: &GpuWorkspaceSettings,
-    cx: &Composition<'_>,
+    cx: &Composer<'_>,
 ) -> Result<Vec<IpNet>, Error> {
     if cx.settings.config_not_found {
         return Ok(cx.slots(SSH).filter_map(|slot| slot.strip_prefix(SSH)?.parse().ok()).collect());

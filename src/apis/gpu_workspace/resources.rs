@@ -12,7 +12,7 @@ use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
 use crate::catalog::opencv;
 use crate::check;
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::aws::ec2::{
     Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup,
@@ -20,9 +20,10 @@ use crate::models::aws::ec2::{
 };
 use crate::models::aws::iam::{InstanceProfile, Role, RolePolicy, RolePolicyAttachment};
 use crate::models::{Managed, SIBLING};
+use crate::observe::{NameRule, Observed};
 
 impl Parameters {
-    pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
+    pub(super) fn tags(&self, cx: &Composer<'_>) -> BTreeMap<String, String> {
         let values = ["Crossplane", &cx.xr.name, &self.owner];
         let mut tags = cx.tags(&Instance::KIND);
         tags.extend(
@@ -38,7 +39,7 @@ impl Parameters {
         cidrs: &[IpNet],
         tags: &BTreeMap<String, String>,
         settings: &GpuWorkspaceSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let group = SecurityGroup {
             region: Some(self.region.clone()),
@@ -96,7 +97,7 @@ impl Parameters {
         &self,
         tags: &BTreeMap<String, String>,
         settings: &GpuWorkspaceSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<String, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(64));
         let partition = Partition::for_region(&self.region);
@@ -119,7 +120,7 @@ impl Parameters {
 
     /// Grants the rights that Session Manager needs, and no others. Workspaces of earlier releases
     /// keep AWS's own policy, which also lets the machine read every parameter of the account.
-    fn session_manager(&self, name: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+    fn session_manager(&self, name: &str, cx: &mut Composer<'_>) -> Result<(), Error> {
         let own = cx.brings(2, &["role-policy"]);
         if own {
             let policy = RolePolicy {
@@ -148,7 +149,7 @@ impl Parameters {
         profile: String,
         tags: &BTreeMap<String, String>,
         settings: &GpuWorkspaceSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Observed<InstanceStatus>, Error> {
         let family = image_family(machine);
         // Image and user data apply at the first boot only, so an existing machine needs no lookup.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{StockPool, StockPoolSettings};
-use crate::compose::{Composition, label};
+use crate::compose::Composer;
 use crate::error::Error;
+use crate::observe::label;
 
 /// The only slot.
 pub(super) const SLOT: &str = "deployment";
@@ -17,7 +18,7 @@ impl StockPool {
     pub(super) fn deployment(
         &self,
         settings: &StockPoolSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let (name, namespace) = cx.xr.asked_as("a stock pool")?;
         let own = label(&["pool", name, &cx.xr.uid5()]);

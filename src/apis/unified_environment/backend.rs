@@ -10,8 +10,9 @@ use sha2::Sha256;
 use super::database::Connection;
 use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::{Backend, Size, UnifiedEnvironmentSettings};
-use crate::compose::{Composition, label};
+use crate::compose::Composer;
 use crate::error::Error;
+use crate::observe::label;
 use crate::value::{Object, at, text};
 
 const DEPLOYMENT: &str = "backend-deployment";
@@ -30,7 +31,7 @@ impl Backend {
         database: &Connection,
         place: &Place,
         settings: &UnifiedEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Option<String>, Error> {
         self.deployment(size, database, place, settings, cx)?;
         cx.object(SERVICE, service(place)).needs(place.ready, NAMESPACE_READY).add()?;
@@ -41,7 +42,7 @@ impl Backend {
     }
 
     /// Whether the Service would answer a request.
-    pub(super) fn answers(&self, cx: &Composition<'_>) -> bool {
+    pub(super) fn answers(&self, cx: &Composer<'_>) -> bool {
         self.replicas > 0 && cx.is_ready(DEPLOYMENT) && cx.is_ready(SERVICE)
     }
 
@@ -53,7 +54,7 @@ impl Backend {
         database: &Connection,
         place: &Place,
         settings: &UnifiedEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         const UPDATABLE: [&str; 4] = [
             "spec.replicas",
@@ -194,7 +195,7 @@ fn service(place: &Place) -> Value {
 fn ingress(
     place: &Place,
     settings: &UnifiedEnvironmentSettings,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<(), Error> {
     let domain = settings.ingress.domain.as_ref();
     let route = match cx.manifest_of(INGRESS) {
@@ -227,7 +228,7 @@ fn ingress(
 /// The environment's own part of a host, a label of at most 63 characters. It contains a part of
 /// the uid, because other environments may have the same name, and users choose the names of
 /// composites.
-fn subdomain(cx: &Composition<'_>) -> String {
+fn subdomain(cx: &Composer<'_>) -> String {
     label(&[&cx.xr.name, &cx.xr.uid5()])
 }
 
@@ -289,7 +290,7 @@ fn host(ingress: &Object) -> Option<String> {
 
 /// The backend's URL: the host of its Ingress, else its address inside the cluster. `None` while
 /// neither exists.
-fn url(place: &Place, cx: &Composition<'_>) -> Option<String> {
+fn url(place: &Place, cx: &Composer<'_>) -> Option<String> {
     match cx.manifest_of(INGRESS).and_then(host) {
         Some(host) => Some(format!("https://{host}")),
         None => {

@@ -3,7 +3,7 @@
 use super::frontend::{BUCKET, BUCKET_PREFIX};
 use super::{Backend, PORTS, REPLICAS, UnifiedEnvironment, place};
 use crate::check::{self, Fields, Refused, kubernetes};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
 /// Maximum number of a backend's environment variables.
@@ -21,7 +21,7 @@ const OURS: [&str; 6] = ["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE
 
 impl UnifiedEnvironment {
     /// Checks every field: the checks of the schema, and further checks.
-    pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
+    pub(super) fn check(&self, cx: &Composer<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         self.backend.check(&mut fields);
         let app =
@@ -61,7 +61,7 @@ impl Backend {
 }
 
 /// The app in the name of the existing bucket. A bucket that a person named differently has no app.
-fn running_app(cx: &Composition<'_>) -> Option<String> {
+fn running_app(cx: &Composer<'_>) -> Option<String> {
     let bucket = cx.external_name(BUCKET)?;
     let app = bucket.strip_prefix(BUCKET_PREFIX)?.strip_suffix(&cx.xr.uid(8))?.strip_suffix('-')?;
     Some(app.to_owned())

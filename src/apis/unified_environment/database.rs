@@ -4,10 +4,11 @@
 use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::settings::Mode;
 use super::{Database, Size, UnifiedEnvironmentSettings};
-use crate::compose::{Composition, NameRule, Observed, SecretName};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::aws::rds;
 use crate::models::{SIBLING, SecretKeyRef, sql};
+use crate::observe::{NameRule, Observed, SecretName};
 use crate::offers::{Offered, Prices};
 
 const DATABASE: &str = "postgres-db";
@@ -65,7 +66,7 @@ impl Connection {
 
     /// Protects a database from its deletion as long as `client` exists, because PostgreSQL drops no
     /// database with connections. RDS deletes a server with connections.
-    pub fn outlives(&self, client: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+    pub fn outlives(&self, client: &str, cx: &mut Composer<'_>) -> Result<(), Error> {
         if self.slot == DATABASE {
             cx.usage(DATABASE, client)
         } else {
@@ -87,7 +88,7 @@ impl Database {
         place: &Place,
         region: &str,
         settings: &UnifiedEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Connection, Error> {
         let exists = |slots: &[&str]| slots.iter().any(|slot| cx.exists(slot));
         let mode = if exists(&[INSTANCE]) {
@@ -106,7 +107,7 @@ impl Database {
     /// Database and role have the same name, unique on the server. It begins with the XR's name and
     /// ends with a part of its uid. Its hyphens need quotes in SQL, which the provider adds. A
     /// connection URL needs no escapes for them.
-    fn shared(&self, place: &Place, cx: &mut Composition<'_>) -> Result<Connection, Error> {
+    fn shared(&self, place: &Place, cx: &mut Composer<'_>) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
         cx.managed(DATABASE, sql::Database::default()).external_name(&name).add()?;
         let role = sql::Role {
@@ -142,7 +143,7 @@ impl Database {
         place: &Place,
         region: &str,
         settings: &UnifiedEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
         // Subnets and security groups apply at creation only, so an existing server needs no
@@ -195,7 +196,7 @@ impl Database {
 /// The privileges are deleted with the database, so they are not revoked. provider-sql would revoke
 /// them inside the database. If the database was deleted first, before a Usage protected it, the
 /// grant would wait for it permanently.
-fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn grants(cx: &mut Composer<'_>) -> Result<(), Error> {
     let may = |privileges: &[&str]| sql::Grant {
         role_selector: Some(SIBLING),
         database_selector: Some(SIBLING),
@@ -210,7 +211,7 @@ fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
 }
 
 /// The Secret of the password, beside the Secret with all connection details.
-fn password(secret: &SecretName, cx: &Composition<'_>) -> SecretKeyRef {
+fn password(secret: &SecretName, cx: &Composer<'_>) -> SecretKeyRef {
     SecretKeyRef {
         name: format!("{}-password", secret.name),
         namespace: cx.xr.namespace.is_none().then(|| secret.namespace.clone()),

@@ -7,7 +7,7 @@ use super::rewrite::{self, Rewrite};
 use super::{FilesOnDeletion, Frontend, MissingFiles, SiteKind, UnifiedEnvironmentSettings};
 use crate::catalog::aws::Partition;
 use crate::check::Refused;
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::cloudfront::{
@@ -18,6 +18,7 @@ use crate::models::aws::s3::{
     Bucket, BucketOwnershipControls, BucketPolicy, BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration, EncryptionByDefault, EncryptionRule, OwnershipRule,
 };
+use crate::observe::{NameRule, Observed};
 
 pub(super) const BUCKET: &str = "frontend-bucket";
 const POLICY: &str = "frontend-bucket-policy";
@@ -52,7 +53,7 @@ pub(super) struct Site {
 impl Site {
     /// Whether the site is served everywhere, its paths are rewritten, and CloudFront may read the
     /// bucket.
-    pub fn is_served(&self, cx: &Composition<'_>) -> bool {
+    pub fn is_served(&self, cx: &Composer<'_>) -> bool {
         let rewrites = !self.rewrites || cx.is_ready(rewrite::FUNCTION);
         self.deployed && rewrites && cx.is_ready(SITE) && cx.is_ready(POLICY)
     }
@@ -60,7 +61,7 @@ impl Site {
 
 /// Whether the site has a function that rewrites paths. Only a new distribution gets a function,
 /// because other answers for missing files could break a running site. An existing function stays.
-fn rewrites(cx: &Composition<'_>) -> bool {
+fn rewrites(cx: &Composer<'_>) -> bool {
     let is_new = !cx.exists(SITE) && cx.is_since(rewrite::SINCE);
     is_new || cx.noted(SITE, MISSING_FILES).is_some() || rewrite::exists(cx)
 }
@@ -71,7 +72,7 @@ impl Frontend {
     }
 
     /// Checks that the environment has the function that its kind of site needs.
-    pub(super) fn check_kind(&self, cx: &Composition<'_>) -> Result<(), Refused> {
+    pub(super) fn check_kind(&self, cx: &Composer<'_>) -> Result<(), Refused> {
         if self.kind == SiteKind::App || rewrites(cx) {
             return Ok(());
         }
@@ -93,7 +94,7 @@ impl Frontend {
         &self,
         place: &Place,
         settings: &UnifiedEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Site, Error> {
         let running = cx.running(BUCKET, &["region"]).and_then(Value::as_str).map(str::to_owned);
         let region = running.unwrap_or_else(|| settings.region.clone());
@@ -124,7 +125,7 @@ impl Frontend {
         })
     }
 
-    fn bucket(&self, name: &str, region: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+    fn bucket(&self, name: &str, region: &str, cx: &mut Composer<'_>) -> Result<(), Error> {
         let bucket = Bucket {
             region: Some(region.to_owned()),
             force_destroy: Some(!self.retain_files),
@@ -140,7 +141,7 @@ impl Frontend {
 
     /// The bucket's protection stays with the bucket. Access lists have no effect: the bucket's
     /// owner owns all objects, and public access is blocked.
-    fn protection(&self, region: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+    fn protection(&self, region: &str, cx: &mut Composer<'_>) -> Result<(), Error> {
         let ownership = BucketOwnershipControls {
             region: Some(region.to_owned()),
             bucket_selector: Some(SIBLING),
@@ -174,7 +175,7 @@ impl Frontend {
 }
 
 /// CloudFront signs its requests to the bucket.
-fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn access(cx: &mut Composer<'_>) -> Result<(), Error> {
     let control = OriginAccessControl {
         name: Some(cx.xr.cloud_name(NameRule::dns(64))),
         description: Some(format!("Site of {}", cx.xr.name)),
@@ -210,7 +211,7 @@ fn distribution(
     bucket: &str,
     region: &str,
     rewrite: Option<&Rewrite>,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<Observed<DistributionStatus>, Error> {
     let methods = || ["GET", "HEAD"].map(str::to_owned).to_vec();
     let arn = rewrite.and_then(|rewrite| rewrite.arn.clone());
@@ -266,7 +267,7 @@ fn policy(
     distribution: Option<String>,
     lists: bool,
     settings: &UnifiedEnvironmentSettings,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<(), Error> {
     if !cx.exists(POLICY) {
         settings.check_publishers(region)?;

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::check::{self, Refused};
-use crate::compose::{Composite, Composition, SecretName, label};
+use crate::compose::Composer;
 use crate::error::Error;
+use crate::observe::{Composite, SecretName, label};
 
 /// Slot of the namespace that the claims API creates.
 pub(super) const NAMESPACE: &str = "namespace";
@@ -44,7 +45,7 @@ pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
 }
 
 /// The namespace that resources of the environment already use.
-fn namespace_in_use(cx: &Composition<'_>) -> Option<String> {
+fn namespace_in_use(cx: &Composer<'_>) -> Option<String> {
     let databases = ["postgres-role", "postgres-instance"];
     let objects =
         ["backend-service", "backend-deployment", "backend-ingress", "frontend-rewrite-code"];
@@ -60,7 +61,7 @@ fn new_namespace(xr: &Composite) -> String {
 
 impl Place {
     /// The XR's own namespace. In the claims API, a namespace that is created for the environment.
-    pub fn compose(cx: &mut Composition<'_>) -> Result<Self, Error> {
+    pub fn compose(cx: &mut Composer<'_>) -> Result<Self, Error> {
         match cx.xr.namespace.clone() {
             Some(namespace) => Ok(Self::shared(namespace, &cx.xr.name)),
             None => Self::own(cx),
@@ -73,7 +74,7 @@ impl Place {
         Self { namespace, name: name.to_owned(), environment: name.to_owned(), secret, ready: true }
     }
 
-    fn own(cx: &mut Composition<'_>) -> Result<Self, Error> {
+    fn own(cx: &mut Composer<'_>) -> Result<Self, Error> {
         let in_use = namespace_in_use(cx);
         let running = cx.namespace_of(NAMESPACE).or_else(|| in_use.clone());
         let namespace = running.unwrap_or_else(|| new_namespace(&cx.xr));
@@ -88,7 +89,7 @@ impl Place {
 
 /// Preserves the Usage of an earlier release that protects the environment's own namespace. A
 /// namespace deletes its content in any order, and an Object without its namespace is gone.
-pub fn keep_namespace_usage(by: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+pub fn keep_namespace_usage(by: &str, cx: &mut Composer<'_>) -> Result<(), Error> {
     cx.keep_usage(NAMESPACE, by)
 }
 

@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::SiteKind;
 use super::place::{NAMESPACE_READY, Place};
-use crate::compose::{Composition, NameRule};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::SecretKeyRef;
 use crate::models::aws::cloudfront::Function;
+use crate::observe::NameRule;
 
 pub(super) const FUNCTION: &str = "frontend-rewrite";
 const CODE: &str = "frontend-rewrite-code";
@@ -51,7 +52,7 @@ pub(super) struct Rewrite {
 }
 
 /// Whether the function, or the Secret with its code, exists.
-pub(super) fn exists(cx: &Composition<'_>) -> bool {
+pub(super) fn exists(cx: &Composer<'_>) -> bool {
     cx.exists(FUNCTION) || cx.exists(CODE)
 }
 
@@ -61,7 +62,7 @@ pub(super) fn exists(cx: &Composition<'_>) -> bool {
 pub(super) fn compose(
     kind: SiteKind,
     place: &Place,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<Rewrite, Error> {
     let is_shared = cx.xr.namespace.is_some();
     let name = if is_shared { cx.xr.object_name(CODE) } else { SECRET.to_owned() };

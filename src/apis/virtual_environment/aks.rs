@@ -5,12 +5,13 @@ use serde_json::json;
 
 use super::settings::{place, unless_running};
 use super::{Cluster, ClusterType, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::azure::{
     ApiServerAccessProfile, DefaultNodePool, EntraAccessControl, Identity, KubernetesCluster,
     KubernetesClusterStatus, NetworkProfile,
 };
+use crate::observe::{NameRule, Observed};
 
 /// Names of clusters. The names of their API servers begin with them.
 const NAME: NameRule = NameRule::dns(54);
@@ -27,7 +28,7 @@ impl Parameters {
     pub(super) fn aks(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Cluster, Error> {
         let cluster = self.aks_cluster(settings, cx)?;
         let endpoint =
@@ -51,7 +52,7 @@ impl Parameters {
     fn aks_cluster(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Observed<KubernetesClusterStatus>, Error> {
         let aks = &settings.aks;
         let location = place(

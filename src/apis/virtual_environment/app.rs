@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::inside::{APPLICATION, RELEASE, application, release};
 use super::{App, Chart};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::models::helm::Release;
 use crate::value::Object;
 
@@ -51,14 +51,14 @@ fn repo_url(repository: &str) -> &str {
 
 /// The application that runs, of either kind.
 pub(super) struct RunningApp<'c, 'r> {
-    cx: &'c Composition<'r>,
+    cx: &'c Composer<'r>,
     /// Whether a Release of provider-helm installed it.
     pub is_release: bool,
 }
 
 impl<'c, 'r> RunningApp<'c, 'r> {
     /// Finds the application of an environment.
-    pub fn find(cx: &'c Composition<'r>) -> Option<Self> {
+    pub fn find(cx: &'c Composer<'r>) -> Option<Self> {
         let is_release = cx.exists(RELEASE);
         (is_release || cx.exists(APPLICATION)).then_some(Self { cx, is_release })
     }

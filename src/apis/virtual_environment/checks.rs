@@ -11,7 +11,7 @@ use super::settings::version;
 use super::vcluster::{host_namespace, is_exposed};
 use super::{App, Chart, ClusterType, Expose, GitOps, Parameters, VirtualEnvironmentSettings};
 use crate::check::{self, Fields, Refused, kubernetes, location};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
 /// The name of a chart.
@@ -36,7 +36,7 @@ impl Parameters {
     pub(super) fn check(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<ClusterType, Error> {
         const TYPE: &str = "spec.parameters.type";
         let mut fields = Fields::default();
@@ -63,7 +63,7 @@ impl Parameters {
     fn cluster_type(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<ClusterType, Refused> {
         match (running(cx), self.cluster_type) {
             (Some(running), Some(asked)) if running != asked => {
@@ -87,7 +87,7 @@ impl Parameters {
         &self,
         cluster_type: ClusterType,
         settings: &VirtualEnvironmentSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<(), Refused> {
         if self.expose == Expose::Cluster {
             return Ok(());
@@ -109,7 +109,7 @@ impl Parameters {
     }
 
     /// Nodes of EKS and AKS cannot be changed, because their providers reject it.
-    fn check_size(&self, cluster_type: ClusterType, cx: &Composition<'_>) -> Result<(), Refused> {
+    fn check_size(&self, cluster_type: ClusterType, cx: &Composer<'_>) -> Result<(), Refused> {
         let nodes = match cluster_type {
             ClusterType::Eks => "node-pool",
             ClusterType::Aks => "cluster",
@@ -130,12 +130,7 @@ impl Parameters {
 }
 
 impl App {
-    fn check(
-        &self,
-        settings: &VirtualEnvironmentSettings,
-        fields: &mut Fields,
-        cx: &Composition<'_>,
-    ) {
+    fn check(&self, settings: &VirtualEnvironmentSettings, fields: &mut Fields, cx: &Composer<'_>) {
         let running = RunningApp::find(cx);
         let is_same = running.as_ref().is_some_and(|running| running.has_chart(&self.chart));
         // A chart that runs stays, although its repository is not allowed for a new one.
@@ -217,7 +212,7 @@ impl Chart {
 }
 
 impl GitOps {
-    fn check(&self, fields: &mut Fields, cx: &Composition<'_>) {
+    fn check(&self, fields: &mut Fields, cx: &Composer<'_>) {
         static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(FOLDER).ok());
         static REV: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REVISION).ok());
         let is_same = running_repository(cx) == Some(self.repo_url.as_str());
@@ -255,7 +250,7 @@ impl ClusterType {
 }
 
 /// The type of the cluster that exists or is being created, according to its resources.
-fn running(cx: &Composition<'_>) -> Option<ClusterType> {
+fn running(cx: &Composer<'_>) -> Option<ClusterType> {
     if ["vcluster", "host-namespace"].iter().any(|slot| cx.exists(slot)) {
         return Some(ClusterType::Vcluster);
     }

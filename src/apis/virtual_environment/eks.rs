@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::settings::{place, unless_running};
 use super::{Cluster, ClusterType, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
 use crate::catalog::aws::Partition;
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::eks::{
@@ -14,6 +14,7 @@ use crate::models::aws::eks::{
     ScalingConfig, UpgradePolicy, VpcConfig,
 };
 use crate::models::aws::iam::{Role, RolePolicyAttachment};
+use crate::observe::{NameRule, Observed};
 
 /// Names of clusters and of node groups.
 const NAME: NameRule = NameRule::dns(63);
@@ -42,7 +43,7 @@ impl Parameters {
     pub(super) fn eks(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Cluster, Error> {
         let region = place(
             cx,
@@ -88,7 +89,7 @@ impl Parameters {
         &self,
         settings: &VirtualEnvironmentSettings,
         region: &str,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let exists = cx.exists("node-pool");
         let role = settings.eks.node_role_arn.as_ref();
@@ -127,7 +128,7 @@ impl Parameters {
 fn volumes(
     settings: &VirtualEnvironmentSettings,
     region: &str,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<(), Error> {
     let role = driver_role(settings, region, cx)?;
     let has_nodes = cx.is_ready("node-pool");
@@ -165,7 +166,7 @@ fn volumes(
 fn driver_role(
     settings: &VirtualEnvironmentSettings,
     region: &str,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<Option<String>, Error> {
     let has_own = cx.exists(DRIVER_ROLE) || cx.exists(DRIVER_POLICY);
     let given = settings.eks.ebs_csi_role_arn.clone();
@@ -234,7 +235,7 @@ fn ami_type(machine: &str) -> &'static str {
 fn eks_cluster(
     settings: &VirtualEnvironmentSettings,
     region: &str,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<Observed<ClusterStatus>, Error> {
     let exists = cx.exists("cluster");
     let role = settings.eks.cluster_role_arn.as_ref();
@@ -274,7 +275,7 @@ fn eks_cluster(
 fn subnets(
     exists: bool,
     settings: &VirtualEnvironmentSettings,
-    cx: &Composition<'_>,
+    cx: &Composer<'_>,
 ) -> Result<Vec<String>, Error> {
     let running = cx.running("cluster", &["vpcConfig", "subnetIds"]).and_then(|ids| ids.as_array());
     let running: Vec<String> =

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::settings::{place, unless_running};
 use super::{Cluster, KUBECONFIG, Parameters, VirtualEnvironmentSettings, follows};
-use crate::compose::{Composition, NameRule, Observed};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::gcp::{
@@ -12,6 +12,7 @@ use crate::models::gcp::{
     NodeManagement, NodePool, PrivateClusterConfig, ReleaseChannel, ShieldedInstanceConfig,
     WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
+use crate::observe::{NameRule, Observed};
 
 /// Names of clusters and of node pools.
 const NAME: NameRule = NameRule::dns(40);
@@ -23,7 +24,7 @@ impl Parameters {
     pub(super) fn gke(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Cluster, Error> {
         let location = settings.gke.location.as_ref();
         let location = place(
@@ -60,7 +61,7 @@ impl Parameters {
         &self,
         settings: &VirtualEnvironmentSettings,
         location: String,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let machine = settings.machine_types.gke.for_size(self.size, MACHINES);
         let pool = NodePool {
@@ -96,7 +97,7 @@ impl Parameters {
 fn gke_cluster(
     settings: &VirtualEnvironmentSettings,
     location: &str,
-    cx: &mut Composition<'_>,
+    cx: &mut Composer<'_>,
 ) -> Result<Observed<ClusterStatus>, Error> {
     let project = unless_running(
         cx.exists("cluster"),

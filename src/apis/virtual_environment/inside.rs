@@ -7,11 +7,12 @@ use super::settings::Charts;
 use super::{
     App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT,
 };
-use crate::compose::{Composition, SecretName};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::Scope;
 use crate::models::helm::{Chart, Release};
 use crate::models::kubernetes::Object;
+use crate::observe::SecretName;
 
 const HELM: &str = "helm-config";
 const KUBERNETES: &str = "kubernetes-config";
@@ -51,7 +52,7 @@ impl Parameters {
         &self,
         cluster: &Cluster,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<(), Error> {
         let charts = &settings.charts;
         let mut inside = Inside { cluster, cx };
@@ -72,7 +73,7 @@ impl Parameters {
 /// A cluster, and the composition of its content.
 struct Inside<'i, 'r> {
     cluster: &'i Cluster,
-    cx: &'i mut Composition<'r>,
+    cx: &'i mut Composer<'r>,
 }
 
 impl Inside<'_, '_> {
@@ -412,7 +413,7 @@ impl GitOps {
 }
 
 /// The URL of the Git repository that the environment follows now.
-pub(super) fn running_repository<'c>(cx: &'c Composition<'_>) -> Option<&'c str> {
+pub(super) fn running_repository<'c>(cx: &'c Composer<'_>) -> Option<&'c str> {
     cx.running(GITOPS, &["manifest", "spec", "source", "repoURL"])?.as_str()
 }
 

@@ -11,7 +11,7 @@ use super::{ClusterType, Size};
 use crate::apis::Tagged;
 use crate::catalog::{aws, gcp};
 use crate::check::{self, Refused, location};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::aws::eks;
@@ -357,7 +357,7 @@ impl VirtualEnvironmentSettings {
 
     /// The networks with access to the API of a managed cluster. Without networks in Settings, an
     /// existing cluster keeps its own.
-    pub(super) fn networks(&self, cx: &Composition<'_>) -> Result<&[String], Error> {
+    pub(super) fn networks(&self, cx: &Composer<'_>) -> Result<&[String], Error> {
         let example = "the network of the providers, for example 198.51.100.0/24";
         let known = cx.exists("cluster") || !self.allowed_cidrs.is_empty();
         needed(known.then_some(self.allowed_cidrs.as_slice()), "allowedCidrs", example)
@@ -368,7 +368,7 @@ impl VirtualEnvironmentSettings {
     pub(super) fn public_networks(
         &self,
         cluster_type: ClusterType,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Result<&[String], Error> {
         let networks = self.networks(cx)?;
         for (index, cidr) in networks.iter().enumerate() {
@@ -393,7 +393,7 @@ impl VirtualEnvironmentSettings {
 
 /// The location of a managed cluster: the observed location, else the location in Settings.
 pub(super) fn place(
-    cx: &Composition<'_>,
+    cx: &Composer<'_>,
     field: &str,
     settings: Option<&String>,
     path: &str,

@@ -10,9 +10,10 @@ use super::{
     follows,
 };
 use crate::check::Refused;
-use crate::compose::{Composition, NAMESPACE_IS_FREE, NameRule, label};
+use crate::compose::{Composer, NAMESPACE_IS_FREE};
 use crate::error::Error;
 use crate::models::helm::{Chart, Release};
+use crate::observe::{NameRule, label};
 use crate::value::{Object, at, text};
 
 /// The chart's repository.
@@ -53,7 +54,7 @@ impl Parameters {
     pub(super) fn vcluster(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Cluster, Error> {
         let namespace =
             host_namespace(cx).map_err(|refused| Error::spec("metadata.name", refused))?;
@@ -108,7 +109,7 @@ impl Parameters {
         &self,
         name: &str,
         namespace: &str,
-        cx: &mut Composition<'_>,
+        cx: &mut Composer<'_>,
     ) -> Result<Option<String>, Error> {
         const SLOT: &str = "vcluster-service";
         if self.expose == Expose::Cluster {
@@ -144,7 +145,7 @@ impl Parameters {
     fn updatable(
         &self,
         settings: &VirtualEnvironmentSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Vec<&'static str> {
         if running_service(cx, &["type"]).and_then(Value::as_str) != Some(self.service_type()) {
             return [SERVICE].into_iter().chain(cx.is_limited_since(2).then_some(QUOTA)).collect();
@@ -178,7 +179,7 @@ impl Parameters {
         namespace: &str,
         version: &str,
         settings: &VirtualEnvironmentSettings,
-        cx: &Composition<'_>,
+        cx: &Composer<'_>,
     ) -> Value {
         let address = format!("{name}.{namespace}.svc");
         let size = Allowance::for_size(self.size);
@@ -217,12 +218,12 @@ impl Parameters {
 }
 
 /// An observed field of the cluster's Service.
-fn running_service<'c>(cx: &'c Composition<'_>, field: &[&str]) -> Option<&'c Value> {
+fn running_service<'c>(cx: &'c Composer<'_>, field: &[&str]) -> Option<&'c Value> {
     cx.running("vcluster", &[&["values", "controlPlane", "service", "spec"], field].concat())
 }
 
 /// Whether the existing cluster has a load balancer.
-pub(super) fn is_exposed(cx: &Composition<'_>) -> bool {
+pub(super) fn is_exposed(cx: &Composer<'_>) -> bool {
     running_service(cx, &["type"]).and_then(Value::as_str) == Some("LoadBalancer")
 }
 
@@ -321,7 +322,7 @@ impl Allowance {
 
 /// The namespace of a virtual cluster, without other content. It is created and deleted with the
 /// environment, so it must not be a namespace of Kubernetes itself.
-pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
+pub(super) fn host_namespace(cx: &Composer<'_>) -> Result<String, Refused> {
     if let Some(running) = cx.namespace_of("vcluster").or_else(|| cx.namespace_of("host-namespace"))
     {
         return Ok(running);

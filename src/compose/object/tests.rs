@@ -2,28 +2,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::compose::{Composite, Composition, CompositionResult};
+use crate::compose::Composer;
+
+use crate::compose::tests::{Test, legacy};
 use crate::error::Error;
-use crate::settings::Common;
-use crate::value::Object;
+use crate::status::Answer;
 
-fn map(value: Value) -> Object {
-    match value {
-        Value::Object(map) => map,
-        other => panic!("not an object: {other}"),
-    }
-}
-
-fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<CompositionResult, Error> {
-    let xr = Composite::read(map(xr), BTreeMap::new())?;
-    let settings = Common::default();
-    let observed = observed.map(|object| ("namespace".to_owned(), map(object), BTreeMap::new()));
-    let mut random = |_: &mut [u8]| {};
-    let mut cx =
-        Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
-    cx.take_found([("Service/b/a".to_owned(), None)].into());
-    cx.object("namespace", object).add()?;
-    cx.complete_and_build(Object::new(), &[])
+fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, Error> {
+    let observed = observed.map(|object| ("namespace".to_owned(), object, BTreeMap::new()));
+    let test = Test { xr, observed: observed.into_iter().collect(), ..legacy() };
+    let test = test.with_found([("Service/b/a".to_owned(), None)]);
+    test.compose(|cx| cx.object("namespace", object).add())
 }
 
 fn namespace(phase: &str) -> Value {
@@ -82,20 +71,14 @@ fn secret_without_secret_values_is_wrapped() -> Result<(), Error> {
 /// Composes with a composite that has an observed slot `config`.
 fn composed(
     namespaced: bool,
-    verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-) -> Result<CompositionResult, Error> {
+    verbs: impl FnOnce(&mut Composer<'_>) -> Result<(), Error>,
+) -> Result<Answer, Error> {
     let mut xr = json!({"kind": "X", "metadata": {"name": "a"}});
     if namespaced {
         xr["metadata"]["namespace"] = json!("b");
     }
-    let xr = Composite::read(map(xr), BTreeMap::new())?;
-    let settings = Common::default();
-    let config = [("config".to_owned(), map(json!({"kind": "ProviderConfig"})), BTreeMap::new())];
-    let mut random = |_: &mut [u8]| {};
-    let mut cx =
-        Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
-    verbs(&mut cx)?;
-    cx.complete_and_build(Object::new(), &[])
+    let config = ("config".to_owned(), json!({"kind": "ProviderConfig"}), BTreeMap::new());
+    Test { xr, observed: vec![config], ..legacy() }.compose(verbs)
 }
 
 #[test]

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
 use crate::check::MAX_MESSAGE_LEN;
-use crate::compose::{Composition, CompositionResult, Phase, spec_hash};
+use crate::compose::Composer;
 use crate::error::Error;
-use crate::reason::Reason;
+use crate::observe::spec_hash;
+use crate::status::{Answer, Phase};
 
-fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn disks(cx: &mut Composer<'_>) -> Result<(), Error> {
     ["a", "b", "c"].iter().try_for_each(|slot| cx.managed(*slot, disk("here")).add().map(|_| ()))
 }
 
@@ -23,7 +24,7 @@ fn before(mut test: Test, lines: &[(&str, &str, &str)]) -> Test {
     test
 }
 
-fn line(answer: &CompositionResult, slot: &str) -> Value {
+fn line(answer: &Answer, slot: &str) -> Value {
     let lines = answer.status["resources"].as_array().unwrap();
     lines.iter().find(|line| line["slot"] == slot).unwrap().clone()
 }
@@ -35,8 +36,8 @@ fn resource_in_creation_is_named_before_waiting_ones() {
         cx.managed("0", disk("here")).needs(false, "an image").add().map(|_| ())
     });
     let answer = answer.unwrap();
-    assert_eq!((answer.reason, answer.phase), (Reason::Creating, Phase::Provisioning));
-    assert_eq!(answer.message, "b (Disk): is being created (2 more not ready)");
+    assert_eq!((answer.reason(), answer.phase), ("Creating", Phase::Provisioning));
+    assert_eq!(answer.message(), "b (Disk): is being created (2 more not ready)");
     assert_eq!(answer.status["progress"], "1/4");
     assert_eq!(answer.requeue, Duration::from_secs(30));
 }
@@ -45,8 +46,8 @@ fn resource_in_creation_is_named_before_waiting_ones() {
 fn all_ready_is_available() {
     let answer =
         legacy().with("a", ready()).with("b", ready()).with("c", ready()).compose(disks).unwrap();
-    assert_eq!((answer.reason, answer.phase), (Reason::Available, Phase::Ready));
-    assert_eq!(answer.message, "all 3 resources are ready");
+    assert_eq!((answer.reason(), answer.phase), ("Available", Phase::Ready));
+    assert_eq!(answer.message(), "all 3 resources are ready");
     assert_eq!(answer.status["progress"], "3/3");
     assert_eq!(answer.requeue, Duration::from_mins(10));
 }
@@ -59,8 +60,8 @@ fn earliest_failure_is_named_with_its_message() {
         .with("c", refused("no such image, RequestID: 1234-5678-90ab"));
     let lines = [("a", "Failed", "2026-11-21T08:00:02Z"), ("c", "Failed", "2026-11-21T08:00:01Z")];
     let answer = before(test, &lines).compose(disks).unwrap();
-    assert_eq!((answer.reason, answer.phase), (Reason::Failed, Phase::Failed));
-    assert_eq!(answer.message, "c (Disk): no such image");
+    assert_eq!((answer.reason(), answer.phase), ("Failed", Phase::Failed));
+    assert_eq!(answer.message(), "c (Disk): no such image");
     assert_eq!(line(&answer, "a")["since"], "2026-11-21T08:00:02Z");
     assert_eq!(answer.requeue, Duration::from_secs(30));
 }
@@ -74,12 +75,12 @@ fn a_providers_words_are_scrubbed_and_cut() {
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let answer = test.compose(disks).unwrap();
     assert!(
-        answer.message.starts_with("a (Disk): login with [redacted] refused: ü"),
+        answer.message().starts_with("a (Disk): login with [redacted] refused: ü"),
         "{}",
-        answer.message
+        answer.message()
     );
-    assert!(answer.message.ends_with('…'));
-    assert!(answer.message.len() <= MAX_MESSAGE_LEN, "{} bytes", answer.message.len());
+    assert!(answer.message().ends_with('…'));
+    assert!(answer.message().len() <= MAX_MESSAGE_LEN, "{} bytes", answer.message().len());
     assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= MAX_MESSAGE_LEN);
 }
 
@@ -100,9 +101,9 @@ fn resource_rejected_by_the_api_server_is_reported() {
         {"kind": "Disk", "name": "a-name"}, {"kind": "Disk", "name": "b-name"}, {"kind": "Disk", "name": "c-name"},
     ]);
     let answer = test.compose(disks).unwrap();
-    assert_eq!(answer.reason, Reason::Waiting);
+    assert_eq!(answer.reason(), "Waiting");
     assert_eq!(
-        answer.message,
+        answer.message(),
         "c (Disk): the API server has not accepted this Disk. Check the events of XThing \
          thing-x1, and that the provider is installed"
     );
@@ -174,12 +175,12 @@ fn resource_without_a_reference_is_being_created() {
 fn the_sentence_is_news_only_once() {
     let mut test = legacy();
     let first = test.compose(disks).unwrap();
-    assert!(first.changed);
+    assert_eq!(first.events.len(), 1);
     test.xr["status"]["conditions"] =
-        json!([{"type": "Provisioned", "reason": first.reason, "message": first.message}]);
-    assert!(!test.compose(disks).unwrap().changed);
+        json!([{"type": "Provisioned", "reason": first.reason(), "message": first.message()}]);
+    assert_eq!(test.compose(disks).unwrap().events, []);
     test.xr["status"]["conditions"][0]["message"] = json!("something else");
-    assert!(test.compose(disks).unwrap().changed);
+    assert_eq!(test.compose(disks).unwrap().events.len(), 1);
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn a_resource_under_deletion_is_not_ready() {
         .unwrap();
     assert_eq!(slots(&answer), ["a"]);
     assert!(!answer.resources["a"].1);
-    assert_eq!(answer.message, "a (Disk): is being deleted");
+    assert_eq!(answer.message(), "a (Disk): is being deleted");
     assert_eq!(object(&answer, "a")["metadata"]["deletionTimestamp"], Value::Null);
 }
 
@@ -238,5 +239,5 @@ fn release_without_a_chart_fails_while_others_wait() {
         cx.managed("later", disk("here")).needs(false, "something").add().map(|_| ())
     });
     let answer = answer.unwrap();
-    assert_eq!((answer.phase, answer.reason), (Phase::Failed, Reason::Failed));
+    assert_eq!((answer.phase, answer.reason()), (Phase::Failed, "Failed"));
 }

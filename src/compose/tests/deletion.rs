@@ -1,19 +1,20 @@
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, namespaced, ready};
-use crate::compose::{Composition, CompositionResult};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::aws::{eks, rds};
 use crate::models::{KINDS, gcp, helm, sql};
+use crate::status::Answer;
 
 /// The `onDeletion` of a composition, with the schema revision that added it.
-fn told(test: Test, api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>) -> Value {
+fn told(test: Test, api: impl FnOnce(&mut Composer<'_>) -> Result<(), Error>) -> Value {
     let mut test = test;
     test.settings.schema_revision = Some(2);
     on_deletion(&test.compose(api).unwrap())
 }
 
-fn on_deletion(answer: &CompositionResult) -> Value {
+fn on_deletion(answer: &Answer) -> Value {
     answer.status["onDeletion"].clone()
 }
 
@@ -196,12 +197,12 @@ fn kinds_that_sound_like_data_are_decided() {
     const SOUNDS: [&str; 7] =
         ["Bucket", "Cluster", "Database", "FileSystem", "Instance", "Snapshot", "Volume"];
     for info in KINDS {
-        let object = json!({"apiVersion": info.kind.api_version(super::super::Scope::Namespaced), "kind": info.kind.kind});
+        let object = json!({"apiVersion": info.kind.api_version(crate::models::Scope::Namespaced), "kind": info.kind.kind});
         let Value::Object(object) = object else { unreachable!() };
         let sounds = SOUNDS.iter().any(|word| info.kind.kind.contains(word));
         let expected = sounds && !WITHOUT.contains(&info.kind.kind);
         assert_eq!(
-            crate::compose::deletion::has_data(&object),
+            crate::status::has_data(&object),
             expected,
             "{}: add it to WITH_DATA, or to this test's WITHOUT",
             info.kind.kind

@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, namespaced, object};
-use crate::compose::{Composite, NameRule, Scope};
+use crate::models::Scope;
 use crate::models::{self, Kind};
+use crate::observe::{Composite, NameRule};
 
 fn composed(test: &Test, orphan: bool) -> Value {
     let answer = test.compose(|cx| {

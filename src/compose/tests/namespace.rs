@@ -10,14 +10,13 @@ const NAME: &str = "thing-abcde";
 fn compose(
     test: &Test,
     found: &[Option<Value>],
-) -> (Result<bool, Error>, Vec<String>, Result<CompositionResult, Error>) {
+) -> (Result<bool, Error>, Vec<String>, Result<Answer, Error>) {
     let (mut free, mut lookups) = (Ok(false), Vec::new());
-    let answer = test.compose(|cx| {
-        let found =
-            found.iter().map(|found| found.as_ref().and_then(|object| object.as_object().cloned()));
-        cx.take_found(found.map(|found| (Lookup::namespace(NAME).requirement(), found)).collect());
+    let requirement = || Lookup::namespace(NAME).requirement();
+    let found = found.iter().map(|found| (requirement(), found.clone()));
+    let answer = test.with_found(found).compose(|cx| {
         free = cx.own_namespace("namespace", NAME, false, json!({"team": "a"}));
-        lookups = cx.lookups().keys().cloned().collect();
+        lookups = cx.lookups.keys().cloned().collect();
         free.clone().map(drop)
     });
     (free, lookups, answer)
@@ -95,19 +94,16 @@ fn compose_in_the_users_namespace(
     test: &Test,
     name: &str,
     found: &[(&str, Option<Value>)],
-) -> (Vec<String>, Result<CompositionResult, Error>) {
+) -> (Vec<String>, Result<Answer, Error>) {
     let mut lookups = Vec::new();
-    let answer = test.compose(|cx| {
-        let found = found.iter().map(|(name, found)| {
-            ((*name).to_owned(), found.as_ref().and_then(|object| object.as_object().cloned()))
-        });
-        cx.take_found(found.collect());
+    let found = found.iter().map(|(name, found)| ((*name).to_owned(), found.clone()));
+    let answer = test.with_found(found).compose(|cx| {
         cx.generated("password");
         let object =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}});
         let added = cx.object("web", object).add();
         added.and_then(|()| cx.compose_connection_secret())?;
-        lookups = cx.lookups().keys().cloned().collect();
+        lookups = cx.lookups.keys().cloned().collect();
         Ok(())
     });
     (lookups, answer)

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Test, legacy, namespaced, object};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
-use crate::reason::Reason;
 
 /// A Deployment that one of our releases wants.
 fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
@@ -16,7 +15,7 @@ fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
     })
 }
 
-fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composer<'_>) -> Result<(), Error> {
     move |cx| {
         cx.object("web", wanted)
             .updatable(&["spec.replicas", "spec.template.spec.containers.web.image"])
@@ -146,14 +145,14 @@ fn failed_deployment_reports_its_replica_failure() {
         .with("web", failed)
         .compose(web("small", deployment("web:1", "1", 2)))
         .unwrap();
-    assert_eq!(answer.message, "web (Deployment): timed out progressing: exceeded quota: gpus");
-    assert_eq!(answer.reason, Reason::Failed);
+    assert_eq!(answer.message(), "web (Deployment): timed out progressing: exceeded quota: gpus");
+    assert_eq!(answer.reason(), "Failed");
 }
 
 #[test]
 fn the_object_that_runs_is_found_inside_its_wrapper_too() {
     for (test, at) in flavours() {
-        let check = |cx: &mut Composition<'_>| {
+        let check = |cx: &mut Composer<'_>| {
             let running = cx.manifest_of("web").cloned();
             assert_eq!(running.unwrap()["kind"], "Deployment", "{at}");
             assert_eq!(cx.manifest_of("other"), None);
@@ -171,9 +170,7 @@ fn with_variables(names: &[(&str, &str)]) -> Value {
     wanted
 }
 
-fn web_with(
-    names: &'static [(&str, &str)],
-) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+fn web_with(names: &'static [(&str, &str)]) -> impl FnOnce(&mut Composer<'_>) -> Result<(), Error> {
     move |cx| {
         let updatable = ["spec.replicas", "spec.template.spec.containers.web.env"];
         cx.object("web", with_variables(names)).updatable(&updatable).add()

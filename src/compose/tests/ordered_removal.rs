@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Disk, disk, legacy, namespaced, object, observed, ready, slots};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
 /// A resource that would stay in the cloud. Its external name differs from its object's name.
@@ -22,7 +22,7 @@ fn orphan(namespaced: bool) -> Value {
 }
 
 /// A config, and a disk that needs it and that the user no longer wants.
-fn without_disk(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn without_disk(cx: &mut Composer<'_>) -> Result<(), Error> {
     cx.managed("config", disk("here")).add()?;
     cx.remove_ordered::<Disk>("disk", &["config"])
 }
@@ -116,7 +116,7 @@ fn removed_resource_stays_until_its_usages_are_in_force() {
 
 #[test]
 fn usages_of_a_removed_resource_stay_until_its_deletion() {
-    let is_gone = |cx: &mut Composition<'_>| -> Result<(), Error> {
+    let is_gone = |cx: &mut Composer<'_>| -> Result<(), Error> {
         assert!(!cx.is_gone("disk"));
         without_disk(cx)
     };
@@ -126,7 +126,7 @@ fn usages_of_a_removed_resource_stay_until_its_deletion() {
     let answer = test(true).compose(is_gone).unwrap();
     assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);
     assert_eq!(
-        (answer.ready, answer.message.as_str()),
+        (answer.ready, answer.message()),
         (false, "usage-config-by-disk (Usage): waits for disk to be deleted")
     );
     let answer = test(false).compose(is_gone).unwrap();

@@ -3,7 +3,6 @@ use serde_json::json;
 use super::{Disk, disk, legacy, namespaced, object, ready, slots};
 use crate::diagnosis::Code;
 use crate::error::Error;
-use crate::reason::Reason;
 
 #[test]
 fn a_resource_that_waits_is_not_created() {
@@ -11,8 +10,8 @@ fn a_resource_that_waits_is_not_created() {
         .compose(|cx| cx.managed("disk", disk("here")).needs(false, "an image").add().map(|_| ()))
         .unwrap();
     assert_eq!(slots(&answer), [""; 0]);
-    assert_eq!(answer.reason, Reason::Waiting);
-    assert_eq!(answer.message, "disk (Disk): waits for an image");
+    assert_eq!(answer.reason(), "Waiting");
+    assert_eq!(answer.message(), "disk (Disk): waits for an image");
     assert_eq!(answer.status["progress"], "0/1");
     assert_eq!(answer.status["phase"], "Pending");
     assert_eq!(
@@ -28,7 +27,7 @@ fn several_unmet_needs_report_the_first() {
         let disk = cx.managed("disk", disk("here"));
         disk.needs(true, "nothing").needs(false, "an image").needs(false, "a key").add().map(|_| ())
     });
-    assert_eq!(answer.unwrap().message, "disk (Disk): waits for an image");
+    assert_eq!(answer.unwrap().message(), "disk (Disk): waits for an image");
 }
 
 #[test]
@@ -38,7 +37,7 @@ fn existing_resource_stays_without_its_prerequisites() {
         .compose(|cx| cx.managed("disk", disk("here")).needs(false, "an image").add().map(|_| ()))
         .unwrap();
     assert_eq!(slots(&answer), ["disk"]);
-    assert_eq!(answer.reason, Reason::Available);
+    assert_eq!(answer.reason(), "Available");
 }
 
 #[test]

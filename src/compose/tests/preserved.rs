@@ -1,14 +1,14 @@
 use serde_json::{Value, json};
 
 use super::{Disk, Machine, Test, legacy, namespaced, object, ready};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::cloudfront::{Distribution, Origin};
 use crate::settings::{NamespaceProviderConfig, ProviderConfig, ProviderConfigKind};
 
 /// A disk with the current settings and the user's choice `size`.
-fn disk(cx: &mut Composition<'_>, size: &str) -> Result<(), Error> {
+fn disk(cx: &mut Composer<'_>, size: &str) -> Result<(), Error> {
     let model = Disk {
         region: Some("there".to_owned()),
         size: Some(20),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, ready, slots};
-use crate::compose::MADE_WITH;
+use crate::observe::MADE_WITH;
 
 const FIRST: &[&str] = &["first"];
 
@@ -11,7 +11,6 @@ const FIRST: &[&str] = &["first"];
 fn compose(test: &Test) -> (Vec<String>, Value) {
     let answer = test
         .compose(|cx| {
-            cx.first_slots = FIRST;
             cx.managed("first", disk("here")).add()?;
             if cx.brings(2, &["later"]) {
                 cx.managed("later", disk("here")).add()?;
@@ -31,6 +30,7 @@ fn made_with(revision: &str) -> Value {
 
 fn under(revision: u32, mut test: Test) -> Test {
     test.settings.schema_revision = Some(revision);
+    test.first_slots = FIRST;
     test
 }
 
@@ -41,7 +41,7 @@ fn new_environment_records_its_revision_and_has_later_slots() {
 
 #[test]
 fn composition_of_the_first_revision_adds_no_later_slot() {
-    assert_eq!(compose(&legacy()), (vec!["first".into()], Value::Null));
+    assert_eq!(compose(&under(1, legacy())), (vec!["first".into()], Value::Null));
 }
 
 #[test]
@@ -68,7 +68,6 @@ fn deleted_later_slot_returns_while_its_usage_exists() {
     let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage"});
     let test = under(2, legacy().with("first", ready()).with("usage-first-by-later", usage));
     let answer = test.compose(|cx| {
-        cx.first_slots = FIRST;
         assert!(cx.brings(2, &["another", "later"]) && !cx.brings(2, &["another"]));
         cx.managed("first", disk("here")).add()?;
         cx.managed("later", disk("here")).add()?;

@@ -6,11 +6,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::{Disk, disk, legacy, namespaced, object, ready, slots};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
 /// A machine that uses a generated password, and publishes its host.
-fn with_password(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn with_password(cx: &mut Composer<'_>) -> Result<(), Error> {
     let password = cx.generated("password");
     let key = password
         .reference
@@ -28,7 +28,7 @@ fn legacy_a_secret_is_made_published_and_only_then_used() {
     let mut test = legacy();
     let first = test.compose(with_password).unwrap();
     assert_eq!(slots(&first), [""; 0]);
-    assert_eq!(first.message, "machine (Disk): waits for its password");
+    assert_eq!(first.message(), "machine (Disk): waits for its password");
     assert_eq!(first.requeue, Duration::from_secs(5), "Crossplane publishes it after this answer");
     let password = first.connection["password"].clone();
     assert_eq!(password, b"B".repeat(32));
@@ -129,7 +129,7 @@ fn environment_without_connection_details_has_no_secret() {
 #[test]
 fn a_provider_writes_its_secret_beside_the_composites_own() {
     let publish =
-        |cx: &mut Composition<'_>| cx.managed("disk", disk("here")).publishes().add().map(|_| ());
+        |cx: &mut Composer<'_>| cx.managed("disk", disk("here")).publishes().add().map(|_| ());
     let reference = |answer| object(&answer, "disk")["spec"]["writeConnectionSecretToRef"].clone();
     let wanted = json!({"name": "thing-x1-disk-abcde", "namespace": "vault"});
     assert_eq!(reference(legacy().compose(publish).unwrap()), wanted);

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, observed, ready};
 use crate::check::MAX_MESSAGE_LEN;
-use crate::compose::{Composition, Phase, Stalled};
+use crate::compose::Composer;
 use crate::error::Error;
 use crate::reason::Reason;
+use crate::status::{Condition, Phase, STALLED};
 
-fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn one(cx: &mut Composer<'_>) -> Result<(), Error> {
     cx.managed("a", disk("here")).add().map(|_| ())
 }
 
@@ -33,8 +34,8 @@ fn failed_resource_stalls_after_fifteen_minutes() {
         let answer = test.compose(one).unwrap();
         let message =
             "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
-        let expected = Stalled { status: true, reason: Reason::ResourceFailed, message };
-        assert_eq!(answer.stalled, stalled.then_some(expected), "{since}");
+        let expected = Condition::new(STALLED, true, &Reason::ResourceFailed, message);
+        assert_eq!(answer.condition(STALLED), stalled.then_some(&expected), "{since}");
         // Crossplane calls again when the time has passed.
         assert_eq!((answer.phase, answer.requeue), (Phase::Failed, Duration::from_secs(next)));
     }
@@ -42,9 +43,13 @@ fn failed_resource_stalls_after_fifteen_minutes() {
 
 #[test]
 fn failure_that_just_began_or_has_no_time_does_not_stall() {
-    assert_eq!(legacy().with("a", refused("quota")).compose(one).unwrap().stalled, None);
+    assert_eq!(legacy().with("a", refused("quota")).compose(one).unwrap().condition(STALLED), None);
     for odd in ["", "yesterday", "2026-11-21T10:00:00Z"] {
-        assert_eq!(failed_since(odd, "quota").compose(one).unwrap().stalled, None, "{odd}");
+        assert_eq!(
+            failed_since(odd, "quota").compose(one).unwrap().condition(STALLED),
+            None,
+            "{odd}"
+        );
     }
 }
 
@@ -55,17 +60,19 @@ fn stalled_message_is_scrubbed_and_cut() {
         &format!("hunter2hunter2 {}", "x".repeat(MAX_MESSAGE_LEN)),
     );
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
-    let message = test.compose(one).unwrap().stalled.unwrap().message;
+    let answer = test.compose(one).unwrap();
+    let message = &answer.condition(STALLED).unwrap().message;
     assert!(message.len() <= MAX_MESSAGE_LEN && !message.contains("hunter2"), "{message}");
 }
 
 #[test]
 fn recovery_resets_only_a_stored_condition() {
     let mut test = legacy().with("a", ready());
-    assert_eq!(test.compose(one).unwrap().stalled, None);
+    assert_eq!(test.compose(one).unwrap().condition(STALLED), None);
     for status in ["True", "Unknown", "False"] {
         test.xr["status"]["conditions"] = json!([{"type": "Stalled", "status": status}]);
-        let stalled = test.compose(one).unwrap().stalled.unwrap();
-        assert_eq!((stalled.status, stalled.reason), (false, Reason::Recovered), "{status}");
+        let answer = test.compose(one).unwrap();
+        let stalled = answer.condition(STALLED).unwrap();
+        assert_eq!((stalled.is_true, stalled.reason.as_str()), (false, "Recovered"), "{status}");
     }
 }

@@ -2,12 +2,12 @@
 //! providers' schemas in tests have only the fields of the models, so an API server would drop
 //! others.
 
-use super::super::{health, stopped};
 use crate::models::{KINDS, KindInfo};
+use crate::observe::{CLOUD_STATES, fields};
 
 #[test]
 fn cloud_states_are_in_their_models() {
-    for (service, kind, field, ..) in health::CLOUD_STATES {
+    for (service, kind, field, ..) in CLOUD_STATES {
         let info = KINDS.iter().find(|info| (info.kind.service, info.kind.kind) == (service, kind));
         assert!(info.is_some_and(|info| has(info, field)), "{service} {kind}: {field}");
     }
@@ -16,7 +16,7 @@ fn cloud_states_are_in_their_models() {
 #[test]
 fn fields_of_stopped_resources_are_in_their_models() {
     for info in KINDS {
-        for (field, _) in stopped::fields(info.kind.kind) {
+        for (field, _) in fields(info.kind.kind) {
             assert!(has(info, field), "{}: {field}", info.kind.kind);
         }
     }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Disk, Test, legacy, namespaced, object, ready};
-use crate::compose::{Composition, MADE_WITH, OWNER};
+use crate::compose::Composer;
+use crate::observe::{MADE_WITH, OWNER};
 
 /// The tags of a disk, the environment's first resource, under schema revision 3.
 fn tags(test: Test) -> Value {
@@ -12,10 +13,8 @@ fn tags(test: Test) -> Value {
 
 fn tags_under(revision: u32, mut test: Test) -> Value {
     test.settings.schema_revision = Some(revision);
-    let compose = |cx: &mut Composition<'_>| {
-        cx.first_slots = &["disk"];
-        cx.managed("disk", Disk::default()).add().map(|_| ())
-    };
+    test.first_slots = &["disk"];
+    let compose = |cx: &mut Composer<'_>| cx.managed("disk", Disk::default()).add().map(|_| ());
     object(&test.compose(compose).unwrap(), "disk")["spec"]["forProvider"]["tags"].clone()
 }
 

@@ -1,17 +1,17 @@
 use serde_json::json;
 
 use super::{Test, disk, legacy, namespaced, object, ready, slots};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
-fn both(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn both(cx: &mut Composer<'_>) -> Result<(), Error> {
     cx.managed("group", disk("here")).add()?;
     cx.managed("machine", disk("here")).add()?;
     cx.usage("group", "machine")
 }
 
 /// Like [`both`], but the machine waits.
-fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn one(cx: &mut Composer<'_>) -> Result<(), Error> {
     cx.managed("group", disk("here")).add()?;
     cx.managed("machine", disk("here")).needs(false, "an image").add()?;
     cx.usage("group", "machine")

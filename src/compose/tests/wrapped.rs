@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::{legacy, namespaced, object};
-use crate::compose::Composition;
+use crate::compose::Composer;
 use crate::error::Error;
 
-fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
+fn service(cx: &mut Composer<'_>) -> Result<(), Error> {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"port": 80}});
     cx.object("service", service).add()
 }
@@ -36,7 +36,7 @@ fn unaccepted_wrapper_is_reported() {
     let answer = test.compose(service).unwrap();
     assert_eq!(answer.status["resources"][0]["reason"], "NotAccepted");
     assert_eq!(
-        answer.message,
+        answer.message(),
         "service (Service): the API server has not accepted this Object. Check the events of \
          XThing thing-x1, and that the \
          provider is installed"

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crossplane::api_version;
-use function_paved_road::compose::ResourceStatus;
+use function_paved_road::status::ResourceStatus;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::api::{DynamicObject, ObjectMeta};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::{Cause, Code, Line, causes, composite_cause};
 use function_paved_road::function::CONDITION;
+use function_paved_road::status::ResourceStatus;
 use jiff::Timestamp;
 
 use super::{Environment, Mark, is_refused};

@@ -88,8 +88,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use function_paved_road::apis::{self, Flavour};
-    use function_paved_road::compose::is_common;
     use function_paved_road::manifests;
+    use function_paved_road::status::is_common;
     use serde_json::json;
 
     use super::{FORMS, is_valid};

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crossplane::text::harmless;
-use function_paved_road::compose::{EndAction, LifecycleStatus, PowerState, StopReason};
 use function_paved_road::lifecycle::{Span, TtlFrom};
+use function_paved_road::power::PowerState;
+use function_paved_road::status::{EndAction, LifecycleStatus, StopReason};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::Cause;
+use function_paved_road::status::ResourceStatus;
 
 use crate::environment::{Blocker, spell};
 

@@ -182,7 +182,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
-    use function_paved_road::compose::spec_hash;
+    use function_paved_road::observe::spec_hash;
     use serde_json::{Value, json};
 
     use super::*;

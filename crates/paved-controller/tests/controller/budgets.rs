@@ -1,7 +1,7 @@
 //! Prices are added up by namespace and compared with budgets.
 
 use crate::world::{Environment, World, head, until};
-use function_paved_road::compose::BUDGET;
+use function_paved_road::status::BUDGET;
 use serde_json::json;
 
 fn priced(namespace: &str, name: &str, hourly: Option<&'static str>) -> Environment {

@@ -8,7 +8,7 @@ use crate::world::{Environment, World, head, until};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use function_paved_road::compose::BUDGET;
+use function_paved_road::status::BUDGET;
 use paved_controller::{Receiver, Template};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

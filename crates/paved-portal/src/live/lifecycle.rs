@@ -1,7 +1,7 @@
 //! Power, end and price of an environment as clients see them.
 
-use function_paved_road::compose::{EXPIRING, EndAction, StopReason};
 use function_paved_road::lifecycle::TtlFrom;
+use function_paved_road::status::{EXPIRING, EndAction, StopReason};
 use jiff::Timestamp;
 use paved_client::environment::{self, Environment};
 use serde::Serialize;

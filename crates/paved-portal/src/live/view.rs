@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use function_paved_road::apis::gpu_workspace::{has_no_ssh_key, is_closed_to_ssh};
-use function_paved_road::compose::{self, PowerState, ResourceStatus};
+use function_paved_road::power::PowerState;
+use function_paved_road::status::{self, ResourceStatus};
 use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -188,13 +189,13 @@ pub(crate) struct Kept {
     pub(crate) until: Option<String>,
 }
 
-impl From<compose::OnDeletion> for OnDeletion {
-    fn from(told: compose::OnDeletion) -> Self {
+impl From<status::OnDeletion> for OnDeletion {
+    fn from(told: status::OnDeletion) -> Self {
         let deletes =
-            told.deletes.into_iter().map(|compose::Deleted { slot, kind, name, has_data }| {
+            told.deletes.into_iter().map(|status::Deleted { slot, kind, name, has_data }| {
                 Deleted { slot, kind, name, has_data }
             });
-        let keeps = told.keeps.into_iter().map(|compose::Kept { slot, kind, name, until }| Kept {
+        let keeps = told.keeps.into_iter().map(|status::Kept { slot, kind, name, until }| Kept {
             slot,
             kind,
             name,

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use function_paved_road::apis::Flavour;
-use function_paved_road::compose::MADE_WITH;
 use function_paved_road::manifests::{ENVIRONMENT_CONFIG, REGISTRY, namespaces};
+use function_paved_road::observe::MADE_WITH;
 use serde_json::{Value, json};
 
 use super::rule::{GET, Plurals, Rights};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::composite::Composite;
-use super::{Composition, OWNER, OWNER_LABEL};
+use super::{OWNER, OWNER_LABEL, Observation};
 use crate::catalog::tags;
 use crate::models::Kind;
 
-impl Composition<'_> {
+impl Observation<'_> {
     /// The tags of a resource of `kind`, in the form that its cloud accepts: the tags of Settings,
     /// and for environments that schema revision 3 created, the tags of [`tags::attribution`].
     pub fn tags(&self, kind: &Kind) -> BTreeMap<String, String> {
@@ -32,7 +32,7 @@ impl Composition<'_> {
 
     /// Whether the cloud resources have the tags of [`tags::attribution`]. An upgrade does not add
     /// tags to existing environments.
-    pub(super) fn is_attributed(&self) -> bool {
+    pub(crate) fn is_attributed(&self) -> bool {
         self.is_since(3)
     }
 }

@@ -15,7 +15,7 @@ use crate::value::{Object, at, text};
 
 /// One observed composed resource.
 #[derive(Debug, Default)]
-pub(super) struct Resource {
+pub(crate) struct Resource {
     /// The object; a stopped one with the values that it has while it runs.
     pub object: Object,
     pub connection: BTreeMap<String, Vec<u8>>,
@@ -85,7 +85,7 @@ pub struct Observed<S> {
 }
 
 impl<S: DeserializeOwned> Observed<S> {
-    pub(super) fn read(resource: Option<&Resource>) -> Self {
+    pub(crate) fn read(resource: Option<&Resource>) -> Self {
         let Some(resource) = resource else {
             return Self { status: None, connection: BTreeMap::new() };
         };

@@ -44,7 +44,7 @@ pub struct Health {
 
 impl Health {
     /// The resource is in its expected state.
-    pub(super) fn available() -> Self {
+    pub(crate) fn available() -> Self {
         Self { ready: true, ..Self::pending(State::Available, Reason::Available, "") }
     }
 
@@ -54,7 +54,7 @@ impl Health {
     }
 
     /// The resource waits for an object, in words: `its password`.
-    pub(super) fn waiting_for(awaited: &str) -> Self {
+    pub(crate) fn waiting_for(awaited: &str) -> Self {
         Self {
             cause: Some(Cause::new(Code::WaitsFor, [("for", awaited)])),
             ..Self::pending(State::Waiting, Reason::Waiting, format!("waits for {awaited}"))
@@ -62,7 +62,7 @@ impl Health {
     }
 
     /// The latest change was not observed yet, so its result is unknown.
-    pub(super) fn changing() -> Self {
+    pub(crate) fn changing() -> Self {
         Self::pending(State::Creating, Reason::Creating, "is being changed")
     }
 
@@ -110,7 +110,7 @@ fn managed(object: &Object) -> Health {
 /// Providers built with upjet set `Ready` as soon as they can read a resource. Each entry has the
 /// first label of the group, the kind and the field of `status.atProvider`. GKE, Cloud SQL and AKS
 /// have no such field.
-pub(super) const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
+pub(crate) const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
     ("eks", "Cluster", "status", &["FAILED"], State::Failed),
     ("eks", "NodeGroup", "status", &["CREATE_FAILED", "DELETE_FAILED", "DEGRADED"], State::Failed),
     (

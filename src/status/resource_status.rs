@@ -1,6 +1,5 @@
 //! The entry of a resource in the status.
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,9 +51,4 @@ impl ResourceStatus {
             message: self.message.as_deref(),
         }
     }
-}
-
-/// RFC 3339 in whole seconds, as Kubernetes writes times.
-pub(super) fn seconds(clock: Timestamp) -> String {
-    Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
 }

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Composition;
 use super::clock::ComposedResource;
-use super::health::State;
 use super::references::References;
 use crate::diagnosis::{Cause, Code, Effect, find};
+use crate::observe::State;
+use crate::power::Composed;
 use crate::reason::Reason;
 
-impl Composition<'_> {
+impl Composed<'_> {
     /// A resource that a provider rejected for a missing object, or for a host that it cannot
     /// reach, waits while a resource that it refers to is not ready. A name that the function chose
     /// can be referred to before its resource exists.
@@ -18,7 +18,7 @@ impl Composition<'_> {
         let finding = |resource: &ComposedResource| {
             let is_error = resource.state == State::Failed && resource.status.cause.is_none();
             let message = resource.status.message.as_deref().filter(|_| is_error)?;
-            Some(find(message, Some(self.api)))
+            Some(find(message, Some(self.observation.api.name)))
         };
         let findings: BTreeMap<String, (Effect, Option<String>)> = resources
             .iter()

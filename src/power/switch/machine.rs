@@ -10,17 +10,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::health::{Health, State};
-use super::super::limits;
-use super::super::look::LOOK;
-use super::super::reported::status_of;
-use super::super::resource_status::seconds;
-use super::{Composition, PowerState, observed};
+use super::super::PowerState;
+use super::Switch;
+use crate::compose::LOOK;
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::aws::ec2::{Instance, InstanceState};
+use crate::observe::{Health, Resource, State, status_of};
 use crate::reason::Reason;
-use crate::value::{at, put, text};
+use crate::value::{at, put, seconds, text};
 
 /// Prefix of the slots of InstanceStates. The rest of a slot is the id of the machine.
 const SLOT: &str = "power-";
@@ -46,11 +44,14 @@ const LOOK_INTERVALS: [Duration; 4] = [
     Duration::from_mins(2),
 ];
 
+/// The limit of the creation and of the start of a machine.
+pub(crate) const MACHINE_LIMIT: Duration = Duration::from_mins(30);
+
 /// The note of a start for which the provider never reported anything.
 const UNANSWERED: &str = "the provider has not answered. Check that it runs";
 
 /// Whether a provider has reported anything about a resource.
-fn is_answered(resource: &observed::Resource) -> bool {
+fn is_answered(resource: &Resource) -> bool {
     let conditions = at(resource.seen(), &["status", "conditions"]).and_then(Value::as_array);
     conditions.is_some_and(|conditions| !conditions.is_empty())
 }
@@ -64,17 +65,18 @@ struct Machine {
     config: Option<Value>,
 }
 
-impl Composition<'_> {
+impl Switch<'_, '_> {
     /// Stops the machine in a slot, or starts it for an open request.
-    pub(super) fn machine(&mut self, slot: &str, stop: bool) -> Result<PowerState, Error> {
-        // Those of an answer that stands still.
-        self.desired.retain(|slot, _| !slot.starts_with(SLOT));
+    pub(super) fn machine(&mut self, slot: &str) -> Result<PowerState, Error> {
+        let stop = self.stop.is_some();
+        // A composition that preserves the observed resources has InstanceStates.
+        self.cx.desired.retain(|slot, _| !slot.starts_with(SLOT));
         let Some(machine) = self.machine_in(slot) else {
-            self.remove_rest(SLOT)?;
+            self.cx.remove_rest(SLOT)?;
             return Ok(PowerState::Starting);
         };
         let switch = format!("{SLOT}{}", machine.id);
-        let opened = self.opened().filter(|_| !stop);
+        let opened = self.opened.filter(|_| !stop);
         let is_over = opened.is_some_and(|opened| self.is_over(opened));
         let is_done = match (stop, opened) {
             (true, _) => machine.state == "stopped",
@@ -92,7 +94,7 @@ impl Composition<'_> {
         }
         let failure = failed.map(|opened| self.failed_start(slot, &switch, opened));
         if is_done {
-            self.close_request();
+            self.opened = None;
         } else if failure.is_none() {
             // A change of the type starts the machine. The switch follows, because that start may
             // have failed.
@@ -101,13 +103,14 @@ impl Composition<'_> {
             }
             self.look(slot);
         }
-        self.remove_rest(SLOT)?;
+        self.cx.remove_rest(SLOT)?;
         Ok(self.tell_power(slot, &machine, stop, opened.is_some(), failure))
     }
 
     /// Whether the time of a request to start is over.
     fn is_over(&self, opened: Timestamp) -> bool {
-        Duration::try_from(self.now.duration_since(opened)).is_ok_and(|time| time > limits::MACHINE)
+        Duration::try_from(self.cx.now.duration_since(opened))
+            .is_ok_and(|time| time > MACHINE_LIMIT)
     }
 
     /// The health of a machine that could not be started in time. The InstanceState is removed, so
@@ -115,21 +118,28 @@ impl Composition<'_> {
     /// provider never answered.
     fn failed_start(&mut self, slot: &str, switch: &str, opened: Timestamp) -> Health {
         let request = format!("{} ", seconds(opened));
-        let noted = self.observed.get(slot).and_then(|seen| seen.annotation(FAILED_ANNOTATION));
+        let noted = self
+            .cx
+            .observation
+            .resources
+            .get(slot)
+            .and_then(|seen| seen.annotation(FAILED_ANNOTATION));
         let noted = noted.and_then(|noted| noted.strip_prefix(&request)).map(str::to_owned);
         let said = noted.unwrap_or_else(|| {
-            let Some(switch) = self.observed.get(switch) else { return UNANSWERED.to_owned() };
+            let Some(switch) = self.cx.observation.resources.get(switch) else {
+                return UNANSWERED.to_owned();
+            };
             let health = switch.health();
             let is_error = matches!(health.state, State::Failed | State::Waiting);
             if is_error {
-                self.secrets.scrub(&health.message)
+                self.cx.secrets.scrub(&health.message)
             } else if is_answered(switch) {
                 String::new()
             } else {
                 UNANSWERED.to_owned()
             }
         });
-        if let Some(machine) = self.desired.get_mut(slot) {
+        if let Some(machine) = self.cx.desired.get_mut(slot) {
             let annotation = ["metadata", "annotations", FAILED_ANNOTATION];
             put(&mut machine.object, &annotation, Some(format!("{request}{said}").into()));
         }
@@ -150,13 +160,13 @@ impl Composition<'_> {
 
     /// The machine in a slot, if it exists.
     fn machine_in(&self, slot: &str) -> Option<Machine> {
-        let seen = self.observed.get(slot)?.seen();
+        let seen = self.cx.observation.resources.get(slot)?.seen();
         let state = status_of::<Instance>(seen)?.instance_state?;
         if ["terminated", "shutting-down"].contains(&state.as_str()) {
             return None;
         }
         Some(Machine {
-            id: self.external_name(slot)?,
+            id: self.cx.external_name(slot)?,
             region: text(seen, &["spec", "forProvider", "region"]).map(str::to_owned),
             state,
             config: at(seen, &CONFIG).cloned(),
@@ -177,8 +187,8 @@ impl Composition<'_> {
             state: Some(state.to_owned()),
         };
         let request = opened.map(seconds).unwrap_or_default();
-        self.managed(slot, model).updatable(&["state"]).annotate(REQUEST, request).add()?;
-        if let Some(switch) = self.desired.get_mut(slot) {
+        self.cx.managed(slot, model).updatable(&["state"]).annotate(REQUEST, request).add()?;
+        if let Some(switch) = self.cx.desired.get_mut(slot) {
             switch.counted = false;
             // That of the machine, which may differ from the one in Settings.
             put(&mut switch.object, &CONFIG, machine.config.clone());
@@ -188,48 +198,56 @@ impl Composition<'_> {
 
     /// Whether an InstanceState that was made for a request to start has started the machine.
     fn has_started(&self, switch: &str, opened: Timestamp) -> bool {
-        let Some(seen) = self.observed.get(switch) else { return false };
+        let Some(seen) = self.cx.observation.resources.get(switch) else { return false };
         let status = status_of::<InstanceState>(seen.seen());
-        self.noted(switch, REQUEST) == Some(seconds(opened).as_str())
+        self.cx.noted(switch, REQUEST) == Some(seconds(opened).as_str())
             && seen.health().ready
             && status.and_then(|status| status.state).as_deref() == Some("running")
     }
 
     /// Makes the provider look at a machine that is being stopped or started.
     fn look(&mut self, slot: &str) {
-        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK));
+        let seen = self.cx.observation.resources.get(slot).and_then(|seen| seen.annotation(LOOK));
         let last = seen.and_then(|noted| {
             let (count, time) = noted.split_once(' ')?;
             Some((count.parse::<usize>().ok()?, time.parse::<Timestamp>().ok()?))
         });
         let wait = |count: usize| LOOK_INTERVALS[count.min(LOOK_INTERVALS.len() - 1)];
         let (count, time) = match last {
-            Some((count, time)) if self.now.duration_since(time).unsigned_abs() < wait(count) => {
+            Some((count, time))
+                if self.cx.now.duration_since(time).unsigned_abs() < wait(count) =>
+            {
                 (count, time)
             }
-            Some((count, _)) => (count.saturating_add(1), self.now),
-            None => (0, self.now),
+            Some((count, _)) => (count.saturating_add(1), self.cx.now),
+            None => (0, self.cx.now),
         };
         let note = format!("{count} {}", seconds(time));
-        if let Some(machine) = self.desired.get_mut(slot) {
+        if let Some(machine) = self.cx.desired.get_mut(slot) {
             put(&mut machine.object, &["metadata", "annotations", LOOK], Some(note.into()));
         }
-        self.wakes_in(wait(count));
+        self.wake_in(wait(count));
     }
 
     /// Keeps the type of a machine that is to stay stopped: a change of it would start the machine.
     fn keep_type(&mut self, slot: &str) {
-        let seen = self.observed.get(slot).and_then(|seen| at(seen.seen(), &TYPE)).cloned();
-        if let Some(machine) = self.desired.get_mut(slot).filter(|_| seen.is_some()) {
+        let seen = self
+            .cx
+            .observation
+            .resources
+            .get(slot)
+            .and_then(|seen| at(seen.seen(), &TYPE))
+            .cloned();
+        if let Some(machine) = self.cx.desired.get_mut(slot).filter(|_| seen.is_some()) {
             put(&mut machine.object, &TYPE, seen);
         }
     }
 
     /// Whether the machine in a slot has another type than this call asks for.
     fn changes_type(&self, slot: &str) -> bool {
-        let seen = self.observed.get(slot).map(observed::Resource::seen);
+        let seen = self.cx.observation.resources.get(slot).map(Resource::seen);
         let seen = seen.and_then(|seen| status_of::<Instance>(seen)?.instance_type);
-        let asked = self.desired.get(slot).and_then(|desired| text(&desired.object, &TYPE));
+        let asked = self.cx.desired.get(slot).and_then(|desired| text(&desired.object, &TYPE));
         seen.zip(asked).is_some_and(|(seen, asked)| seen != asked)
     }
 
@@ -254,7 +272,7 @@ impl Composition<'_> {
             (false, "pending") => (PowerState::Starting, failure),
             (false, _) => (PowerState::Running, failure),
         };
-        if let Some((machine, health)) = self.desired.get_mut(slot).zip(health) {
+        if let Some((machine, health)) = self.cx.desired.get_mut(slot).zip(health) {
             let is_worse = matches!(machine.health.state, State::Failed);
             if !is_worse || health.state == State::Available {
                 machine.health = health;

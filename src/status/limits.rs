@@ -11,16 +11,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::clock::{ComposedResource, ERROR, NOT_READY, WAITED, between};
-use super::health::State;
 use super::references::References;
-use super::scrub::cut;
-use super::{Composition, PowerState};
+use crate::compose::cut;
 use crate::diagnosis::{Cause, Code, find};
+use crate::observe::State;
+use crate::power::{Composed, MACHINE_LIMIT, PowerState};
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
-
-/// The limit of the creation and of the start of a machine.
-pub(super) const MACHINE: Duration = Duration::from_mins(30);
 
 /// The limit of kinds that clouds need long for.
 const SLOW: Duration = Duration::from_mins(45);
@@ -45,8 +42,8 @@ pub(super) const LIMITS: &[(&str, &str, Duration)] = &[
     // terraform-provider-aws, cloudfront_distribution: up to 90m. CloudFront's guide: minutes.
     ("cloudfront", "Distribution", SLOW),
     // terraform-provider-aws, instance: create 10m. A start may wait for capacity.
-    ("ec2", "Instance", MACHINE),
-    ("ec2", "InstanceState", MACHINE),
+    ("ec2", "Instance", MACHINE_LIMIT),
+    ("ec2", "InstanceState", MACHINE_LIMIT),
 ];
 
 /// The longest time that the creation of a resource of this kind may take.
@@ -72,7 +69,7 @@ fn minutes(time: Duration) -> u64 {
     time.as_secs() / 60
 }
 
-impl Composition<'_> {
+impl Composed<'_> {
     /// Fails the resources that have reached their limit. Returns the time until the next limit.
     ///
     /// The limit begins again with each change of the reason, and with each change of a resource
@@ -96,7 +93,7 @@ impl Composition<'_> {
             let slot = resource.status.slot.clone();
             // The engine delays a resource for others that it does not name.
             let is_delayed = self.waiting.contains_key(&slot) || resource.is_delayed;
-            let created = self.created(&slot);
+            let created = self.observation.created(&slot);
             let mut limit = times[&slot].limit;
             let mut began = times[&slot].changed;
             let mut longest = self.limit_of_slot(&slot);
@@ -109,9 +106,9 @@ impl Composition<'_> {
                     began = began.max(time.changed);
                     limit = limit.max(if time.is_ready { limit } else { time.limit });
                 }
-                let is_recent = |changed| between(changed, self.now) < 2 * ERROR;
+                let is_recent = |changed| between(changed, self.observation.now) < 2 * ERROR;
                 let is_recent = !time.is_ready || time.changed.is_some_and(is_recent);
-                if is_recent && (is_awaited || !self.exists(&slot)) {
+                if is_recent && (is_awaited || !self.observation.exists(&slot)) {
                     longest = longest.max(chains[other.as_str()]);
                 }
             }
@@ -120,7 +117,7 @@ impl Composition<'_> {
             let of_stretch = (resource.clock.begun().max(created), longest + ERROR);
             for (began, limit) in of_reason.into_iter().chain([of_stretch]) {
                 let Some(began) = began else { continue };
-                let left = limit.saturating_sub(between(began, self.now));
+                let left = limit.saturating_sub(between(began, self.observation.now));
                 if left.is_zero() {
                     resource.time_out(limit);
                     break;
@@ -167,7 +164,8 @@ impl Composition<'_> {
     /// Whether a resource has a limit: it is not in its expected state, and no person wants that.
     fn is_limited(&self, resource: &ComposedResource) -> bool {
         let reason = resource.status.reason.as_deref();
-        let is_off = self.power == Some(PowerState::Stopped) && reason == Some("Unavailable");
+        let is_off =
+            self.power_state() == Some(PowerState::Stopped) && reason == Some("Unavailable");
         matches!(resource.state, State::Creating | State::Waiting)
             && reason.is_some()
             && reason != Some("Paused")
@@ -177,7 +175,7 @@ impl Composition<'_> {
     /// The limit of a resource, without the resources that it refers to.
     fn own_limit(&self, resource: &ComposedResource) -> Duration {
         let slot = &resource.status.slot;
-        let observed = self.observed.get(slot);
+        let observed = self.observation.resources.get(slot);
         let is_deleting = resource.status.reason.as_deref() == Some("Deleting");
         let is_error = resource.state == State::Waiting && !is_deleting
             || observed.is_none_or(|observed| !is_reported(observed.seen()));

@@ -7,7 +7,9 @@ use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
-use super::{Composition, Desired};
+use super::is_common;
+use crate::compose::Desired;
+use crate::power::Composed;
 use crate::value::{Object, at, text};
 
 /// The slots that each slot refers to, directly or through others.
@@ -22,11 +24,11 @@ const MIN_NAME_LEN: usize = 4;
 
 impl References {
     /// The references of the resources that a call composes.
-    pub fn new(composition: &Composition<'_>) -> Self {
-        let parts: Vec<Part<'_>> = composition
+    pub fn new(composed: &Composed<'_>) -> Self {
+        let parts: Vec<Part<'_>> = composed
             .desired
             .iter()
-            .map(|(slot, desired)| Part::new(slot, desired, composition))
+            .map(|(slot, desired)| Part::new(slot, desired, composed))
             .collect();
         let mut direct: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for part in &parts {
@@ -75,9 +77,9 @@ struct Part<'c> {
 }
 
 impl<'c> Part<'c> {
-    fn new(slot: &'c str, desired: &'c Desired, composition: &'c Composition<'_>) -> Self {
+    fn new(slot: &'c str, desired: &'c Desired, composed: &'c Composed<'_>) -> Self {
         let object = &desired.object;
-        let observed = composition.observed.get(slot);
+        let observed = composed.observation.resources.get(slot);
         let paths: [&[&str]; 4] = [
             &["metadata", "name"],
             &["metadata", "annotations", EXTERNAL_NAME],
@@ -93,7 +95,7 @@ impl<'c> Part<'c> {
             kind: text(object, &["kind"]).unwrap_or_default(),
             object,
             names,
-            is_inside: composition.is_inside(object),
+            is_inside: composed.is_inside(object),
         }
     }
 
@@ -214,7 +216,7 @@ fn collect<'v>(value: &'v Value, words: &mut BTreeSet<&'v str>) {
     }
 }
 
-impl Composition<'_> {
+impl Composed<'_> {
     /// Whether a resource is inside a cluster of the environment: its provider config is one that
     /// the environment composes.
     pub(super) fn is_inside(&self, object: &Object) -> bool {
@@ -244,8 +246,8 @@ impl Composition<'_> {
             is_inside
                 || self.desired.values().any(|desired| has_namespace(&desired.object, namespace))
         } else {
-            let own = self.xr.status.iter().filter(|(field, _)| !super::is_common(field));
-            let observed = self.observed.values();
+            let own = self.observation.xr.status.iter().filter(|(field, _)| !is_common(field));
+            let observed = self.observation.resources.values();
             let reported =
                 observed.filter_map(|observed| at(&observed.object, &["status", "atProvider"]));
             own.map(|(_, value)| value).chain(reported).any(|value| has_host(value, host))

@@ -183,8 +183,9 @@ fn own_fields(mut spec: Value) -> Value {
     spec
 }
 
-/// The hash of a `spec` for [`CommonStatus`](super::CommonStatus). A claim and its composite have
-/// the same hash. Crossplane's fields, nulls and the notation of numbers make no difference.
+/// The hash of a `spec` for [`CommonStatus`](crate::status::CommonStatus). A claim and its
+/// composite have the same hash. Crossplane's fields, nulls and the notation of numbers make no
+/// difference.
 pub fn spec_hash(spec: &Value) -> String {
     let Value::Object(own) = own_fields(spec.clone()) else { return fingerprint("") };
     let mut own = Value::Object(value::object(value::structure(own)));

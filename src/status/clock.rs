@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::health::State;
-use super::resource_status::{ResourceStatus, seconds};
-use super::scrub::cut;
+use super::ResourceStatus;
+use crate::compose::cut;
+use crate::observe::State;
+use crate::value::seconds;
 
 /// The limit of an error, of a missing object, and of all kinds without a longer limit.
 pub(super) const ERROR: Duration = Duration::from_mins(15);

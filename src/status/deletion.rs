@@ -8,11 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::remove::is_orphan;
-use super::reported::status_of;
-use super::stopped::as_running;
-use super::{Composition, Desired};
+use crate::compose::{Desired, is_orphan};
 use crate::models::{Provider, gcp};
+use crate::observe::{as_running, status_of};
+use crate::power::Composed;
 use crate::value::{Object, at, text};
 
 /// Resources that a deletion of the environment deletes, and resources that it keeps. The form is
@@ -97,14 +96,14 @@ const INSIDE: &[(&str, &str)] = &[
     ("User", "DatabaseInstance"),
 ];
 
-impl Composition<'_> {
+impl Composed<'_> {
     /// The resources that a deletion would delete and keep once this answer is applied.
     ///
     /// `Orphan` means that the provider keeps the resource in the cloud. A resource inside another
     /// deleted resource is deleted all the same, for example all objects in a cluster that the
     /// environment composes.
     pub(super) fn on_deletion(&self) -> OnDeletion {
-        let mut told = OnDeletion::default();
+        let mut lists = OnDeletion::default();
         let clusters = self.composed_configs();
         for (slot, desired) in &self.desired {
             if !desired.counted || is_only_observed(&desired.object) {
@@ -113,26 +112,26 @@ impl Composition<'_> {
             let kind = desired.kind();
             let name = self.name_on_deletion(slot, &desired.object);
             if self.is_kept(desired, &clusters) {
-                told.keeps.push(kept(slot, kind, name, BY_HAND));
+                lists.keeps.push(kept(slot, kind, name, BY_HAND));
                 continue;
             }
-            let observed = self.observed.get(slot).map(|seen| &seen.object);
-            told.keeps.extend(left_behind(slot, &desired.object, observed, name.as_deref()));
+            let observed = self.observation.resources.get(slot).map(|seen| &seen.object);
+            lists.keeps.extend(left_behind(slot, &desired.object, observed, name.as_deref()));
             let has_data = has_data(&desired.object);
-            told.deletes.push(Deleted {
+            lists.deletes.push(Deleted {
                 slot: slot.clone(),
                 kind: kind.to_owned(),
                 name,
                 has_data,
             });
         }
-        told
+        lists
     }
 
     fn is_kept(&self, desired: &Desired, clusters: &BTreeSet<&str>) -> bool {
         let object = &desired.object;
         let config = text(object, &["spec", "providerConfigRef", "name"]);
-        if !is_orphan(object, self.xr.scope)
+        if !is_orphan(object, self.observation.xr.scope)
             || config.is_some_and(|config| clusters.contains(config))
         {
             return false;
@@ -140,7 +139,7 @@ impl Composition<'_> {
         let kind = text(object, &["kind"]).unwrap_or_default();
         let Some((_, outer)) = INSIDE.iter().find(|(inner, _)| *inner == kind) else { return true };
         let outer = self.desired.values().filter(|one| text(&one.object, &["kind"]) == Some(outer));
-        outer.into_iter().all(|outer| is_orphan(&outer.object, self.xr.scope))
+        outer.into_iter().all(|outer| is_orphan(&outer.object, self.observation.xr.scope))
     }
 
     /// The provider configs that the environment composes. They connect to its own cluster.
@@ -157,7 +156,7 @@ impl Composition<'_> {
     fn name_on_deletion(&self, slot: &str, object: &Object) -> Option<String> {
         let wrapped = text(object, &["spec", "forProvider", "manifest", "metadata", "name"]);
         let asked = || text(object, &["metadata", "annotations", EXTERNAL_NAME]);
-        let observed = || self.observed.get(slot)?.annotation(EXTERNAL_NAME);
+        let observed = || self.observation.resources.get(slot)?.annotation(EXTERNAL_NAME);
         // A managed resource has no name in its cloud before its provider reports one.
         let own = || {
             let is_native = at(object, &["spec", "forProvider"]).is_none();
@@ -180,7 +179,7 @@ fn is_only_observed(object: &Object) -> bool {
     policies.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one == "Observe"))
 }
 
-pub(super) fn has_data(object: &Object) -> bool {
+pub(crate) fn has_data(object: &Object) -> bool {
     let is = |(provider, service, kind): &(Provider, &str, &str)| {
         is_of(object, *provider, service, kind)
     };

@@ -1,7 +1,7 @@
 //! The values of stopped resources.
 //!
-//! The values that a stopped resource has while it runs are noted on it. Reads of a stopped resource
-//! return these values, so that the rest of the engine does not depend on the stop.
+//! The values that a stopped resource has while it runs are noted on it. Reads of a stopped
+//! resource return these values, so that the rest of the engine does not depend on the stop.
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,11 @@ use crate::value::{Object, put, text};
 
 /// The annotation on a stopped resource with the values that it has while it runs: a JSON object
 /// from paths to values, as in `{"nodeCount": 2}`.
-pub(super) const RUNNING: &str = "paved-road.fn.crossplane.io/running";
+pub(crate) const RUNNING: &str = "paved-road.fn.crossplane.io/running";
 
 /// The value of a field while its resource is stopped.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Off {
+pub(crate) enum Off {
     Zero,
     Never,
     Observed,
@@ -39,17 +39,17 @@ impl Off {
 }
 
 /// The field of `spec` with the actions that a provider may take.
-pub(super) const POLICIES: &str = "managementPolicies";
+pub(crate) const POLICIES: &str = "managementPolicies";
 
 /// The field that keeps a provider from changing an object inside a stopped cluster. If the
 /// environment is deleted meanwhile, the provider only releases the object, without a connection to
 /// the cluster. A paused object would never be released.
 /// Source: crossplane-runtime, `pkg/reconciler/managed/reconciler.go`.
-pub(super) const INSIDE: &[(&str, Off)] = &[(POLICIES, Off::Observed)];
+pub(crate) const INSIDE: &[(&str, Off)] = &[(POLICIES, Off::Observed)];
 
 /// The fields that stop a kind, by their paths below `forProvider`, or below `spec` of a
 /// Kubernetes object.
-pub(super) fn fields(kind: &str) -> &'static [(&'static str, Off)] {
+pub(crate) fn fields(kind: &str) -> &'static [(&'static str, Off)] {
     match kind {
         "Deployment" => &[("replicas", Off::Zero)],
         "NodePool" => &[("nodeCount", Off::Zero)],
@@ -63,7 +63,7 @@ pub(super) fn fields(kind: &str) -> &'static [(&'static str, Off)] {
 }
 
 /// The full path of a field that stops an object.
-pub(super) fn path<'f>(object: &Object, field: &'f str) -> Vec<&'f str> {
+pub(crate) fn path<'f>(object: &Object, field: &'f str) -> Vec<&'f str> {
     let base: &[&str] = match text(object, &["kind"]) {
         _ if field == POLICIES => &["spec"],
         Some("Object") => &["spec", "forProvider", "manifest", "spec"],
@@ -74,7 +74,7 @@ pub(super) fn path<'f>(object: &Object, field: &'f str) -> Vec<&'f str> {
 }
 
 /// A stopped resource as it is while it runs; `None` for one that is not stopped.
-pub(super) fn as_running(object: &Object) -> Option<Object> {
+pub(crate) fn as_running(object: &Object) -> Option<Object> {
     let noted = text(object, &["metadata", "annotations", RUNNING])?;
     let noted: Map<String, Value> = serde_json::from_str(noted).ok()?;
     let mut running = object.clone();

@@ -8,17 +8,17 @@ use crate::value::{Object, at};
 
 /// The reported state of a managed resource, with the fields of the model. The providers' schemas
 /// in tests have only these fields, so code must not read others.
-pub(super) fn status_of<M: Managed>(object: &Object) -> Option<M::Status> {
+pub(crate) fn status_of<M: Managed>(object: &Object) -> Option<M::Status> {
     status(object)
 }
 
 /// The reported state, with the fields of a type.
-pub(super) fn status<S: DeserializeOwned>(object: &Object) -> Option<S> {
+pub(crate) fn status<S: DeserializeOwned>(object: &Object) -> Option<S> {
     at(object, &["status", "atProvider"]).and_then(lenient)
 }
 
 /// Reads a value. A malformed field is left out, and the other fields are kept.
-pub(super) fn lenient<T: DeserializeOwned>(source: &Value) -> Option<T> {
+pub(crate) fn lenient<T: DeserializeOwned>(source: &Value) -> Option<T> {
     if let Ok(value) = T::deserialize(source) {
         return Some(value);
     }

@@ -1,4 +1,4 @@
-//! The status of every API: phase, progress and an entry for each resource.
+//! The entries of the resources in the status.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,120 +6,25 @@ use std::time::Duration;
 
 use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
-use jiff::{SignedDuration, Timestamp};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use jiff::SignedDuration;
 use serde_json::Value;
 
+use super::ResourceStatus;
 use super::clock::{Clock, ComposedResource};
-use super::deletion::OnDeletion;
-use super::health::{Health, State};
 use super::references::References;
-use super::reported::lenient;
-use super::resource_status::ResourceStatus;
-use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
+use crate::compose::Desired;
 use crate::diagnosis::{self, Cause, Code, Line};
-use crate::pricing::Price;
+use crate::models::Scope;
+use crate::observe::{Health, State, lenient};
+use crate::power::{Composed, PowerState};
 use crate::reason::Reason;
-use crate::value::{Object, at, text};
+use crate::value::{at, text};
 
-/// Status fields that every environment has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CommonStatus {
-    /// Phase of the environment: Pending, Provisioning, Ready, Failed, Stopping, Stopped, Starting
-    /// or Expired. Pending means that no resource exists yet.
-    pub phase: Phase,
-    /// Number of ready resources and total number of resources, in the form `4/6`.
-    pub progress: String,
-    /// All resources of the environment, sorted by slot.
-    pub resources: Vec<ResourceStatus>,
-    /// Hash of the last composed spec: sixteen hexadecimal digits. The hash ignores fields that
-    /// Crossplane adds. A claim shares its composite's status. The hash matches the claim's own
-    /// spec once the newest spec is composed. Absent in a preview.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spec_hash: Option<String>,
-    /// Resources that a deletion of the environment deletes, and resources that it keeps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_deletion: Option<OnDeletion>,
-    /// Power state of the environment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub power: Option<PowerState>,
-    /// End of the environment, and its last stop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lifecycle: Option<LifecycleStatus>,
-    /// Estimated price while the environment runs, in US dollars per hour, as a decimal number.
-    /// Absent if a part has no price.
-    #[serde(default, rename = "estimatedHourlyUSD", skip_serializing_if = "Option::is_none")]
-    pub estimated_hourly_usd: Option<String>,
-    /// Estimated price while the environment is stopped, in US dollars per hour, as a decimal
-    /// number. Absent if a part has no price, or if the environment cannot be stopped.
-    #[serde(
-        default,
-        rename = "estimatedStoppedHourlyUSD",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub estimated_stopped_hourly_usd: Option<String>,
-    /// Date of the oldest list price in the estimate. Absent if all prices are from Settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_as_of: Option<String>,
-}
-
-impl CommonStatus {
-    /// The names of the fields.
-    pub const FIELDS: [&str; 10] = [
-        "phase",
-        "progress",
-        "resources",
-        "specHash",
-        "onDeletion",
-        "power",
-        "lifecycle",
-        "estimatedHourlyUSD",
-        "estimatedStoppedHourlyUSD",
-        "priceAsOf",
-    ];
-
-    /// Says the estimated price.
-    pub(super) fn tell_price(&mut self, price: &Price) {
-        self.estimated_hourly_usd = Some(price.hourly.to_string());
-        self.estimated_stopped_hourly_usd = price.stopped_hourly.map(|usd| usd.to_string());
-        self.price_as_of = price.as_of.map(|date| date.to_string());
-    }
-}
-
-/// Whether a status field belongs to every environment or to Crossplane, and not to one API.
-pub fn is_common(field: &str) -> bool {
-    CommonStatus::FIELDS.contains(&field) || crossplane::status::FIELDS.contains(&field)
-}
-
-/// Phase of an environment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Phase {
-    /// No resource exists yet.
-    #[default]
-    Pending,
-    /// The resources are being created.
-    Provisioning,
-    /// Every resource is ready.
-    Ready,
-    /// A resource was rejected, or its provider gave up.
-    Failed,
-    /// The environment is being stopped.
-    Stopping,
-    /// The environment is stopped, as its user wants.
-    Stopped,
-    /// The environment is being started.
-    Starting,
-    /// The environment has expired and still exists.
-    Expired,
-}
-
-impl Composition<'_> {
+impl Composed<'_> {
     /// An entry for each slot, composed or waiting, sorted by slot. Also the time until the next
     /// resource reaches its limit.
     pub(super) fn composed_resources(&self) -> (Vec<ComposedResource>, Option<Duration>) {
-        let before = self.xr.status.get("resources").and_then(|list| list.as_array());
+        let before = self.observation.xr.status.get("resources").and_then(|list| list.as_array());
         let before = before.into_iter().flatten().filter_map(lenient::<ResourceStatus>);
         let before: BTreeMap<String, ResourceStatus> =
             before.map(|line| (line.slot.clone(), line)).collect();
@@ -138,7 +43,7 @@ impl Composition<'_> {
         if let Some(references) = &references {
             self.excuse(&mut resources, references);
         }
-        diagnose(&mut resources, self.api);
+        diagnose(&mut resources, self.observation.api.name);
         if let Some(references) = &references {
             Self::name_awaited(&mut resources, references);
         }
@@ -147,7 +52,8 @@ impl Composition<'_> {
             let slot = &resource.status.slot;
             let limit = self.limit_of_slot(slot);
             let before = before.get(slot);
-            resource.clock = Clock::of(&resource.status, before, limit, self.now, is_edited);
+            resource.clock =
+                Clock::of(&resource.status, before, limit, self.observation.now, is_edited);
             if let Some(cause) = self.unanswered(resource) {
                 resource.status.message = Some(format!(
                     "its provider has not answered for more than a minute. Check that the {} \
@@ -167,18 +73,21 @@ impl Composition<'_> {
     /// time stay the same.
     fn unanswered(&self, resource: &ComposedResource) -> Option<Cause> {
         const UNANSWERED_AFTER: SignedDuration = SignedDuration::from_mins(1);
-        let object = &self.observed.get(&resource.status.slot)?.object;
+        let object = &self.observation.resources.get(&resource.status.slot)?.object;
         let group = api_version::group(text(object, &["apiVersion"])?);
         let family = group.strip_suffix(".upbound.io")?;
         let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
         let is_silent = conditions.is_none_or(Vec::is_empty) && resource.state == State::Creating;
         let since = resource.clock.changed()?;
-        let since = self.created(&resource.status.slot).map_or(since, |created| since.max(created));
-        if !is_silent || self.now.duration_since(since) < UNANSWERED_AFTER {
+        let since = self
+            .observation
+            .created(&resource.status.slot)
+            .map_or(since, |created| since.max(created));
+        if !is_silent || self.observation.now.duration_since(since) < UNANSWERED_AFTER {
             return None;
         }
         let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
-        let is_namespaced = self.xr.scope == Scope::Namespaced;
+        let is_namespaced = self.observation.xr.scope == Scope::Namespaced;
         let default = if is_namespaced { "ClusterProviderConfig" } else { "ProviderConfig" };
         let kind = text(object, &["spec", "providerConfigRef", "kind"]).unwrap_or(default);
         let family = family.split_once('.').map_or(family, |(_, family)| family);
@@ -195,11 +104,11 @@ impl Composition<'_> {
     ) -> ComposedResource {
         let kind = desired.kind();
         let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
-        let health = if !self.exists(slot) && refused.contains(asked_for) {
+        let health = if !self.observation.exists(slot) && refused.contains(asked_for) {
             let message = format!(
                 "the API server has not accepted this {asked_for}. Check the events of {} {}, and \
                  that the provider is installed",
-                self.xr.kind, self.xr.name
+                self.observation.xr.kind, self.observation.xr.name
             );
             Health::pending(State::Waiting, Reason::NotAccepted, message)
         } else {
@@ -209,7 +118,7 @@ impl Composition<'_> {
     }
 
     fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> ComposedResource {
-        let observed = self.observed.get(slot);
+        let observed = self.observation.resources.get(slot);
         // For a wrapper, users want the name of the wrapped object.
         let wrapped = self.desired.get(slot).and_then(|desired| {
             text(&desired.object, &["spec", "forProvider", "manifest", "metadata", "name"])
@@ -240,7 +149,7 @@ impl Composition<'_> {
             cause: health.cause,
         };
         let is_delayed = health.state == State::Waiting && status.cause.is_some();
-        let clock = Clock::begin(self.now);
+        let clock = Clock::begin(self.observation.now);
         ComposedResource {
             status,
             state: health.state,
@@ -251,18 +160,13 @@ impl Composition<'_> {
         }
     }
 
-    /// The creation time of the object in a slot.
-    pub(super) fn created(&self, slot: &str) -> Option<Timestamp> {
-        let object = &self.observed.get(slot)?.object;
-        text(object, &["metadata", "creationTimestamp"])?.parse().ok()
-    }
-
     /// Whether a person has changed the environment since the last call: its spec, or whether it is
     /// stopped.
     fn is_edited(&self) -> bool {
-        let before = |field| text(&self.xr.status, &[field]);
-        let hash = before("specHash").zip(self.xr.spec_hash.as_deref());
-        let is_stopped = matches!(self.power, Some(PowerState::Stopping | PowerState::Stopped));
+        let before = |field| text(&self.observation.xr.status, &[field]);
+        let hash = before("specHash").zip(self.observation.xr.spec_hash.as_deref());
+        let is_stopped =
+            matches!(self.power_state(), Some(PowerState::Stopping | PowerState::Stopped));
         // An earlier revision of the status has no power.
         let is_switched = before("power")
             .is_some_and(|power| ["Stopping", "Stopped"].contains(&power) != is_stopped);
@@ -273,16 +177,22 @@ impl Composition<'_> {
     /// objects, so the API server must have rejected them.
     fn refused_kinds(&self) -> BTreeSet<&str> {
         let seen: BTreeSet<(&str, &str)> = self
-            .observed
+            .observation
+            .resources
             .values()
             .filter_map(|observed| Some((text(&observed.object, &["kind"])?, observed.name()?)))
             .collect();
-        let refs = self.xr.resource_refs.iter().map(|(kind, name)| (kind.as_str(), name.as_str()));
+        let refs = self
+            .observation
+            .xr
+            .resource_refs
+            .iter()
+            .map(|(kind, name)| (kind.as_str(), name.as_str()));
         let missing = count(refs.filter(|named| !seen.contains(named)).map(|(kind, _)| kind));
         if missing.is_empty() {
             return BTreeSet::new();
         }
-        let unseen = self.desired.iter().filter(|(slot, _)| !self.exists(slot));
+        let unseen = self.desired.iter().filter(|(slot, _)| !self.observation.exists(slot));
         let unseen = count(unseen.filter_map(|(_, desired)| text(&desired.object, &["kind"])));
         let all = |(kind, missing): &(&str, usize)| {
             unseen.get(kind).is_none_or(|unseen| missing >= unseen)
@@ -304,46 +214,5 @@ fn diagnose(resources: &mut [ComposedResource], api: &str) {
     let causes = diagnosis::causes(&lines, Some(api));
     for (resource, cause) in resources.iter_mut().zip(causes) {
         resource.status.cause = resource.status.cause.take().or(cause);
-    }
-}
-
-/// The common status. `exists` is true if a resource was observed.
-pub(super) fn common(resources: &[ComposedResource], exists: bool) -> CommonStatus {
-    let counted = || resources.iter().filter(|resource| resource.counted);
-    let ready = counted().filter(|resource| resource.status.ready).count();
-    let phase = if resources.iter().any(|resource| resource.state == State::Failed) {
-        Phase::Failed
-    } else if resources.iter().all(|resource| resource.status.ready) {
-        Phase::Ready
-    } else if exists {
-        Phase::Provisioning
-    } else {
-        Phase::Pending
-    };
-    CommonStatus {
-        phase,
-        progress: format!("{ready}/{}", counted().count()),
-        resources: resources.iter().map(|resource| resource.status.clone()).collect(),
-        spec_hash: None,
-        ..CommonStatus::default()
-    }
-}
-
-/// An object without nulls and empty strings. Unknown fields are absent.
-pub(super) fn known(mut object: Object) -> Object {
-    object.retain(|_, value| !(value.is_null() || value.as_str() == Some("")));
-    object
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_fields_are_those_of_the_type() {
-        let schema = schemars::schema_for!(CommonStatus);
-        let fields = schema.get("properties").and_then(Value::as_object).map(Object::keys);
-        let fields: BTreeSet<&str> = fields.into_iter().flatten().map(String::as_str).collect();
-        assert_eq!(fields, CommonStatus::FIELDS.into());
     }
 }

@@ -1,41 +1,27 @@
-//! The answer for an environment that must be stopped although its spec or its Settings are wrong:
-//! all existing resources are preserved.
+//! The composition of an environment that must be stopped although its spec or its Settings are
+//! wrong: all existing resources are preserved.
 
 use serde_json::Value;
 
-use super::{Composition, Desired, is_common, observed};
-use crate::error::Error;
+use crate::compose::{Composer, Desired};
+use crate::observe::Resource;
 use crate::value::Object;
 
 /// Prefixes of the labels and annotations that Crossplane, Kubernetes and kubectl write.
 const FOREIGN: [&str; 3] =
     ["crossplane.io/", "deployment.kubernetes.io/", "kubectl.kubernetes.io/"];
 
-impl Composition<'_> {
-    /// Preserves all observed resources of ours, and adds no other resource. The API's own status
-    /// stays the same.
-    ///
-    /// # Errors
-    /// [`Error::Defect`]: a slot that was used twice.
-    pub fn stand_still(&mut self) -> Result<Object, Error> {
-        self.waiting.clear();
-        self.removed.clear();
-        self.changing.clear();
-        self.connection = self.xr.connection.clone();
-        self.desired = self
-            .observed
-            .iter()
-            .filter(|(_, resource)| resource.is_ours())
-            .map(|(slot, resource)| (slot.clone(), preserved(resource)))
-            .collect();
-        self.apply_power(true)?;
-        let own = self.xr.status.iter().filter(|(field, _)| !is_common(field));
-        Ok(own.map(|(field, value)| (field.clone(), value.clone())).collect())
-    }
+/// Preserves all observed resources of ours, and adds no other resource.
+pub(super) fn preserve(composer: &mut Composer<'_>) {
+    let observation = composer.observation;
+    composer.waiting.clear();
+    composer.connection.clone_from(&observation.xr.connection);
+    let ours = observation.resources.iter().filter(|(_, resource)| resource.is_ours());
+    composer.desired = ours.map(|(slot, resource)| (slot.clone(), preserved(resource))).collect();
 }
 
 /// The desired resource that preserves the observed one.
-fn preserved(resource: &observed::Resource) -> Desired {
+fn preserved(resource: &Resource) -> Desired {
     let mut object = resource.object.clone();
     object.remove("status");
     if let Some(Value::Object(metadata)) = object.remove("metadata") {

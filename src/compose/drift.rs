@@ -5,32 +5,29 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::{Composer, preserve};
 use crate::check::kubernetes::same_quantity;
-use crate::compose::health::{Health, State};
-use crate::compose::{Composition, preserve};
 use crate::fingerprint::fingerprint;
 use crate::models::CHOICE_PREFIX;
+use crate::observe::{Choice, Health, State};
 use crate::value::{Object, at, text};
-
-/// A user's choice: its name, its value, and the paths of its resolved fields.
-type Choice = (&'static str, String, &'static [&'static str]);
 
 /// The annotation on a native object with a hash of the desired updatable fields. A removed entry
 /// and another client's entry are both missing in the desired state. Only the hash distinguishes
 /// them.
 const ASKED: &str = "asked";
 
-impl Composition<'_> {
+impl Composer<'_> {
     /// Marks a slot's resource as changing instead of available, if it is changing.
-    pub(in crate::compose) fn unless(&mut self, slot: &str, changing: bool) {
+    pub(super) fn unless(&mut self, slot: &str, changing: bool) {
         let health = self.desired.get_mut(slot).map(|desired| &mut desired.health);
         if let Some(health) = health.filter(|health| changing && health.state == State::Available) {
             *health = Health::changing();
         }
     }
 
-    /// Marks the managed resources that this call changes, at the end of the call.
-    pub(in crate::compose) fn tell_changes(&mut self) {
+    /// Marks the managed resources that this call changes, at the end of the draft.
+    pub(super) fn mark_changes(&mut self) {
         for slot in std::mem::take(&mut self.changing) {
             self.unless(&slot, true);
         }
@@ -39,7 +36,7 @@ impl Composition<'_> {
 
 impl Health {
     /// This health, or [`Health::changing`] if the desired state was not observed yet.
-    pub(in crate::compose) fn unless_behind(self, asked: &Object, seen: &Object) -> Self {
+    pub(crate) fn unless_behind(self, asked: &Object, seen: &Object) -> Self {
         if self.ready && is_behind(asked, seen) { Self::changing() } else { self }
     }
 }
@@ -94,7 +91,7 @@ pub(super) fn is_to_lose(
 }
 
 /// Whether the observed value at a path contains the desired value.
-pub(in crate::compose) fn stands_in(asked: &Object, seen: &Object, path: &str) -> bool {
+pub(super) fn stands_in(asked: &Object, seen: &Object, path: &str) -> bool {
     let part = Comparison { allow_extra: true, amounts: false };
     preserve::find(asked, path)
         .is_none_or(|asked| part.maybe(Some(asked), preserve::find(seen, path)))
