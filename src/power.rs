@@ -77,7 +77,7 @@ impl<'o> Composed<'o> {
         let Draft { mut composer, outcome } = draft;
         let completed = outcome.and_then(|status| {
             let price = plan.active().and_then(|active| estimate(active, &composer));
-            let power = Switch::apply(&mut composer, &plan, price)?;
+            let power = Switch::apply(&mut composer, &plan, price, false)?;
             composer.account_for_everything()?;
             Ok((status, power))
         });
@@ -93,7 +93,7 @@ impl<'o> Composed<'o> {
         }
         preserved::preserve(&mut composer);
         let noted = plan.active().and_then(|active| active.plan.note.price.clone());
-        let power = Switch::apply_preserving(&mut composer, &plan, noted)?;
+        let power = Switch::apply(&mut composer, &plan, noted, true)?;
         let preserved = Self::from_parts(composer, plan, power, Object::new());
         Ok(Self { rejection: Some(error), ..preserved })
     }

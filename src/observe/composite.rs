@@ -69,50 +69,29 @@ pub struct Composite {
 impl Composite {
     /// Reads the XR. `connection` are its connection details.
     pub fn read(mut xr: Object, connection: BTreeMap<String, Vec<u8>>) -> Result<Self, Error> {
-        let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
-        let name = owned(&["metadata", "name"]).filter(|name| !name.is_empty());
-        let name = name
-            .ok_or_else(|| Error::spec("metadata.name", "missing; a composite must have a name"))?;
-        let namespace = owned(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
+        let not_empty = |path: &[&str]| owned(&xr, path).filter(|text| !text.is_empty());
+        let missing = || Error::spec("metadata.name", "missing; a composite must have a name");
+        let name = not_empty(&["metadata", "name"]).ok_or_else(missing)?;
+        let namespace = not_empty(&["metadata", "namespace"]);
         let scope = scope(&xr, namespace.as_deref())?;
-        let pair = |path: [&str; 2]| {
-            let [outer, inner] = path;
-            Some((owned(&[outer, inner, "name"])?, owned(&[outer, inner, "namespace"])?))
-        };
-        let claim = (scope == Scope::LegacyCluster).then(|| pair(["spec", "claimRef"])).flatten();
-        let claim_type = claim.as_ref().and_then(|_| {
-            let field = |name| owned(&["spec", "claimRef", name]);
-            Some((field("apiVersion")?, field("kind")?))
-        });
-        let connection_secret = pair(["spec", "writeConnectionSecretToRef"])
-            .filter(|_| scope == Scope::LegacyCluster)
-            .map(|(name, namespace)| SecretName { name, namespace });
-        let created = owned(&["metadata", "creationTimestamp"]);
-        let texts = |field| {
-            let texts = at(&xr, &["metadata", field]).and_then(Value::as_object);
-            let texts = texts.into_iter().flatten();
-            texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        };
-        let (annotations, labels) = (texts("annotations").collect(), texts("labels").collect());
         let resource_refs = resource_refs(&xr);
-        let composition = owned(&["spec", "crossplane", "compositionRef", "name"])
-            .or_else(|| owned(&["spec", "compositionRef", "name"]));
-        let written = written(&xr);
+        let composition = owned(&xr, &["spec", "crossplane", "compositionRef", "name"])
+            .or_else(|| owned(&xr, &["spec", "compositionRef", "name"]));
+        let claim = Claim::read(&xr, scope);
         let mut spec = own_fields(xr.remove("spec").unwrap_or_default());
         // Without a generation the spec is not stored, so no client waits for its hash.
         let generation = at(&xr, &["metadata", "generation"]).and_then(Value::as_i64);
         let spec_hash = generation.map(|_| spec_hash(&spec));
         let lifecycle = spec.as_object_mut().and_then(|fields| fields.remove("lifecycle"));
-        let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         Ok(Self {
-            created: created.and_then(|time| time.parse().ok()),
-            written,
+            created: created(&xr),
+            written: written(&xr),
             composition,
-            annotations,
-            labels,
-            api_version: owned(&["apiVersion"]).unwrap_or_default(),
-            kind: owned(&["kind"]).unwrap_or_default(),
-            uid: owned(&["metadata", "uid"]).unwrap_or_default(),
+            annotations: texts(&xr, "annotations"),
+            labels: texts(&xr, "labels"),
+            api_version: owned(&xr, &["apiVersion"]).unwrap_or_default(),
+            kind: owned(&xr, &["kind"]).unwrap_or_default(),
+            uid: owned(&xr, &["metadata", "uid"]).unwrap_or_default(),
             generation,
             resource_refs,
             status: match xr.remove("status") {
@@ -124,10 +103,10 @@ impl Composite {
             spec_hash,
             name,
             namespace,
-            claim,
-            claim_type,
+            claim: claim.name,
+            claim_type: claim.kind,
             scope,
-            connection_secret,
+            connection_secret: claim.connection_secret,
             connection,
         })
     }
@@ -175,6 +154,41 @@ impl Composite {
     }
 }
 
+/// The fields of a composite that come from its claim.
+#[derive(Default)]
+struct Claim {
+    name: Option<(String, String)>,
+    kind: Option<(String, String)>,
+    connection_secret: Option<SecretName>,
+}
+
+impl Claim {
+    fn read(xr: &Object, scope: Scope) -> Self {
+        if scope != Scope::LegacyCluster {
+            return Self::default();
+        }
+        let pair = |object: &str, [first, second]: [&str; 2]| {
+            Some((owned(xr, &["spec", object, first])?, owned(xr, &["spec", object, second])?))
+        };
+        let name = pair("claimRef", ["name", "namespace"]);
+        let kind = name.as_ref().and_then(|_| pair("claimRef", ["apiVersion", "kind"]));
+        let secret = pair("writeConnectionSecretToRef", ["name", "namespace"]);
+        let secret = secret.map(|(name, namespace)| SecretName { name, namespace });
+        Self { name, kind, connection_secret: secret }
+    }
+}
+
+fn owned(xr: &Object, path: &[&str]) -> Option<String> {
+    text(xr, path).map(str::to_owned)
+}
+
+/// The texts of a map in `metadata`.
+fn texts(xr: &Object, field: &str) -> BTreeMap<String, String> {
+    let texts = at(xr, &["metadata", field]).and_then(Value::as_object);
+    let texts = texts.into_iter().flatten();
+    texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
 /// The fields of a `spec` that belong to the API.
 fn own_fields(mut spec: Value) -> Value {
     if let Value::Object(fields) = &mut spec {
@@ -216,6 +230,11 @@ fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {
         return Err(Error::spec("metadata.namespace", message));
     }
     Ok(Scope::LegacyCluster)
+}
+
+/// The creation of an object.
+fn created(object: &Object) -> Option<Timestamp> {
+    text(object, &["metadata", "creationTimestamp"])?.parse().ok()
 }
 
 /// The latest write of an object by the API server's clock.

@@ -84,29 +84,13 @@ pub(super) struct Switch<'c, 'o> {
 }
 
 impl<'c, 'o> Switch<'c, 'o> {
-    /// Stops the environment, or lets it run, as the plan says. Without a lifecycle, this changes
-    /// nothing.
+    /// Stops the environment, or lets it run, as the plan says. Without a lifecycle, the
+    /// resources stay the same. `preserves` is true if the composition preserves all observed
+    /// resources.
     ///
     /// # Errors
     /// [`Error::Defect`]: a slot that was used twice.
     pub fn apply(
-        cx: &'c mut Composer<'o>,
-        plan: &Plan,
-        price: Option<Price>,
-    ) -> Result<Option<Power>, Error> {
-        Self::carry_out(cx, plan, price, false)
-    }
-
-    /// Like [`apply`](Self::apply), for a composition that preserves the observed resources.
-    pub fn apply_preserving(
-        cx: &'c mut Composer<'o>,
-        plan: &Plan,
-        price: Option<Price>,
-    ) -> Result<Option<Power>, Error> {
-        Self::carry_out(cx, plan, price, true)
-    }
-
-    fn carry_out(
         cx: &'c mut Composer<'o>,
         plan: &Plan,
         price: Option<Price>,

@@ -67,6 +67,15 @@ impl<'m> Told<'m> {
         };
         Self { timed_out, changed, words, last_error }
     }
+
+    /// Whether a reason continues the work or the wait that reached its limit.
+    fn is_continued_by(&self, reason: &str) -> bool {
+        match self.timed_out {
+            Some(WAITED) => ["Waiting", "NotAccepted"].contains(&reason),
+            Some(_) => is_work(reason) || reason == "Unavailable",
+            None => false,
+        }
+    }
 }
 
 /// The time between two times. Zero if the second one is earlier.
@@ -93,55 +102,57 @@ impl Clock {
         now: Timestamp,
         is_edited: bool,
     ) -> Self {
-        let same = |before: &ResourceStatus| Self {
-            since: before.since.clone(),
-            changed: None,
-            last_error: None,
-        };
         let before = before.filter(|before| !before.since.is_empty());
         let Some(before) = before else { return Self::begin(now) };
         let (reason, old) = match (line.reason.as_deref(), before.reason.as_deref()) {
             (Some(reason), Some(old)) => (reason, old),
-            (None, None) if line.ready == before.ready => return same(before),
+            (None, None) if line.ready == before.ready => return Self::of_stretch(before),
             _ => return Self::begin(now),
         };
         let told = Told::new(before.message.as_deref().unwrap_or_default());
         let was_work = is_work(old) || told.timed_out == Some(NOT_READY);
-        let continues = reason == old
-            || match told.timed_out {
-                Some(WAITED) => ["Waiting", "NotAccepted"].contains(&reason),
-                Some(_) => is_work(reason) || reason == "Unavailable",
-                None => false,
-            };
+        let continues = reason == old || told.is_continued_by(reason);
         if is_edited && !(continues && reason == "Failed") {
             return Self::begin(now);
         }
         let Ok(since) = before.since.parse::<Timestamp>() else {
-            return if continues { same(before) } else { Self::begin(now) };
+            return if continues { Self::of_stretch(before) } else { Self::begin(now) };
         };
         let lasted = between(told.changed.unwrap_or(since), now);
-        let is_paused = [reason, old].contains(&"Paused");
         if continues {
             let is_calm = is_work(reason) && (ERROR..limit).contains(&lasted);
-            return match told.changed {
-                Some(changed) if is_calm => Self { since: seconds(changed), ..same(before) },
-                changed => {
-                    Self { changed, last_error: told.last_error.map(str::to_owned), ..same(before) }
-                }
-            };
+            return Self::of_stretch(before).continued(&told, is_calm);
         }
         // Without a recorded change, the work may have begun a little later than the stretch.
         let calm = if told.changed.is_some() { ERROR } else { ERROR + YOUNG };
         let was_calm = was_work && told.timed_out.is_none() && lasted > calm;
-        if is_paused || was_calm {
+        if [reason, old].contains(&"Paused") || was_calm {
             return Self::begin(now);
         }
         if between(since, now) < YOUNG {
-            return same(before);
+            return Self::of_stretch(before);
         }
         let error = told.last_error.or_else(|| (!was_work).then_some(told.words));
         let error = error.filter(|error| is_work(reason) && !error.is_empty());
-        Self { changed: Some(now), last_error: error.map(str::to_owned), ..same(before) }
+        Self {
+            changed: Some(now),
+            last_error: error.map(str::to_owned),
+            ..Self::of_stretch(before)
+        }
+    }
+
+    /// A clock of the stretch of a line.
+    fn of_stretch(line: &ResourceStatus) -> Self {
+        Self { since: line.since.clone(), changed: None, last_error: None }
+    }
+
+    /// This clock, continued with the times of the message `told`. A calm stretch of work begins
+    /// with the work.
+    fn continued(self, told: &Told<'_>, is_calm: bool) -> Self {
+        match told.changed {
+            Some(changed) if is_calm => Self { since: seconds(changed), ..self },
+            changed => Self { changed, last_error: told.last_error.map(str::to_owned), ..self },
+        }
     }
 
     /// The begin of the stretch.

@@ -15,26 +15,8 @@ impl Composed<'_> {
     /// reach, waits while a resource that it refers to is not ready. A name that the function chose
     /// can be referred to before its resource exists.
     pub(super) fn excuse(&self, resources: &mut [ComposedResource], references: &References) {
-        let finding = |resource: &ComposedResource| {
-            let is_error = resource.state == State::Failed && resource.status.cause.is_none();
-            let message = resource.status.message.as_deref().filter(|_| is_error)?;
-            Some(find(message, Some(self.observation.api.name)))
-        };
-        let findings: BTreeMap<String, (Effect, Option<String>)> = resources
-            .iter()
-            .filter_map(|resource| {
-                let found = finding(resource)?;
-                let host = found.cause.param("host").map(str::to_owned);
-                let may_wait =
-                    matches!(found.effect, Effect::WaitsForSiblings | Effect::WaitsForHost);
-                may_wait.then(|| (resource.status.slot.clone(), (found.effect, host)))
-            })
-            .collect();
-        let unready: Vec<String> = resources
-            .iter()
-            .filter(|resource| !resource.status.ready)
-            .map(|resource| resource.status.slot.clone())
-            .collect();
+        let findings = self.findings(resources);
+        let unready = unready(resources);
         // A resource does not explain a wait if it was itself rejected for a missing object, or if
         // it refers to the waiting resource.
         let is_excused = |slot: &str| {
@@ -62,13 +44,26 @@ impl Composed<'_> {
         }
     }
 
+    /// The rejections that may be waits, by slot: the effect, and the host that a provider cannot
+    /// reach.
+    fn findings(
+        &self,
+        resources: &[ComposedResource],
+    ) -> BTreeMap<String, (Effect, Option<String>)> {
+        let finding = |resource: &ComposedResource| {
+            let is_error = resource.state == State::Failed && resource.status.cause.is_none();
+            let message = resource.status.message.as_deref().filter(|_| is_error)?;
+            let found = find(message, Some(self.observation.api.name));
+            let host = found.cause.param("host").map(str::to_owned);
+            let may_wait = matches!(found.effect, Effect::WaitsForSiblings | Effect::WaitsForHost);
+            may_wait.then(|| (resource.status.slot.clone(), (found.effect, host)))
+        };
+        resources.iter().filter_map(finding).collect()
+    }
+
     /// Names the resource that a waiting one waits for, if its message does not name it.
     pub(super) fn name_awaited(resources: &mut [ComposedResource], references: &References) {
-        let unready: Vec<String> = resources
-            .iter()
-            .filter(|resource| !resource.status.ready)
-            .map(|resource| resource.status.slot.clone())
-            .collect();
+        let unready = unready(resources);
         for resource in resources.iter_mut().filter(|one| one.state == State::Waiting) {
             let is_open =
                 |cause: &&mut Cause| cause.code == Code::WaitsFor && cause.params.is_empty();
@@ -82,4 +77,10 @@ impl Composed<'_> {
             }
         }
     }
+}
+
+/// The slots of resources that are not ready.
+fn unready(resources: &[ComposedResource]) -> Vec<String> {
+    let unready = resources.iter().filter(|resource| !resource.status.ready);
+    unready.map(|resource| resource.status.slot.clone()).collect()
 }

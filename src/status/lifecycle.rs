@@ -34,8 +34,8 @@ pub struct LifecycleStatus {
     /// Source of the time to live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_from: Option<TtlFrom>,
-    /// Action at the end: Stop, Delete, or Mark, which only marks the environment as expired.
-    /// Absent without a time to live.
+    /// Action at the end: Stop, Delete, or Mark, which only marks the environment as expired. Absent
+    /// without a time to live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_expiry: Option<EndAction>,
     /// Time of the last stop (RFC 3339, UTC). Absent while the environment runs.

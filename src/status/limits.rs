@@ -86,37 +86,10 @@ impl Composed<'_> {
         let chains = self.chains(&times, references);
         let mut next: Option<Duration> = None;
         for resource in resources.iter_mut() {
-            let is_limited = self.is_limited(resource);
-            if !is_limited && resource.state != State::Failed {
+            if !self.is_limited(resource) && resource.state != State::Failed {
                 continue;
             }
-            let slot = resource.status.slot.clone();
-            // The engine delays a resource for others that it does not name.
-            let is_delayed = self.waiting.contains_key(&slot) || resource.is_delayed;
-            let created = self.observation.created(&slot);
-            let mut limit = times[&slot].limit;
-            let mut began = times[&slot].changed;
-            let mut longest = self.limit_of_slot(&slot);
-            for (other, time) in &times {
-                if *other == slot {
-                    continue;
-                }
-                let is_awaited = is_delayed || references.has(&slot, other);
-                if is_awaited {
-                    began = began.max(time.changed);
-                    limit = limit.max(if time.is_ready { limit } else { time.limit });
-                }
-                let is_recent = |changed| between(changed, self.observation.now) < 2 * ERROR;
-                let is_recent = !time.is_ready || time.changed.is_some_and(is_recent);
-                if is_recent && (is_awaited || !self.observation.exists(&slot)) {
-                    longest = longest.max(chains[other.as_str()]);
-                }
-            }
-            let of_reason = is_limited.then_some((began, limit));
-            // Before its object exists, a resource may wait for all others.
-            let of_stretch = (resource.clock.begun().max(created), longest + ERROR);
-            for (began, limit) in of_reason.into_iter().chain([of_stretch]) {
-                let Some(began) = began else { continue };
+            for (began, limit) in self.bounds(resource, &times, &chains, references) {
                 let left = limit.saturating_sub(between(began, self.observation.now));
                 if left.is_zero() {
                     resource.time_out(limit);
@@ -126,6 +99,40 @@ impl Composed<'_> {
             }
         }
         next
+    }
+
+    /// The limits of a resource, each with its begin: that of the present reason, and that of the
+    /// whole stretch.
+    fn bounds(
+        &self,
+        resource: &ComposedResource,
+        times: &BTreeMap<String, Times>,
+        chains: &BTreeMap<&str, Duration>,
+        references: &References,
+    ) -> impl Iterator<Item = (Timestamp, Duration)> + use<> {
+        let slot = &resource.status.slot;
+        // The engine delays a resource for others that it does not name.
+        let is_delayed = self.waiting.contains_key(slot) || resource.is_delayed;
+        let mut limit = times[slot].limit;
+        let mut began = times[slot].changed;
+        let mut longest = self.limit_of_slot(slot);
+        for (other, time) in times.iter().filter(|(other, _)| *other != slot) {
+            let is_awaited = is_delayed || references.has(slot, other);
+            if is_awaited {
+                began = began.max(time.changed);
+                limit = limit.max(if time.is_ready { limit } else { time.limit });
+            }
+            let is_recent = |changed| between(changed, self.observation.now) < 2 * ERROR;
+            let is_recent = !time.is_ready || time.changed.is_some_and(is_recent);
+            // Before its object exists, a resource may wait for all others.
+            if is_recent && (is_awaited || !self.observation.exists(slot)) {
+                longest = longest.max(chains[other.as_str()]);
+            }
+        }
+        let of_reason = began.filter(|_| self.is_limited(resource)).map(|began| (began, limit));
+        let of_stretch = resource.clock.begun().max(self.observation.created(slot));
+        let of_stretch = of_stretch.map(|began| (began, longest + ERROR));
+        of_reason.into_iter().chain(of_stretch)
     }
 
     fn times(&self, resource: &ComposedResource) -> Times {

@@ -49,23 +49,32 @@ impl Composed<'_> {
         }
         let is_edited = self.is_edited();
         for resource in &mut resources {
-            let slot = &resource.status.slot;
-            let limit = self.limit_of_slot(slot);
-            let before = before.get(slot);
-            resource.clock =
-                Clock::of(&resource.status, before, limit, self.observation.now, is_edited);
-            if let Some(cause) = self.unanswered(resource) {
-                resource.status.message = Some(format!(
-                    "its provider has not answered for more than a minute. Check that the {} \
-                     exists and that the provider runs",
-                    cause.provider_config()
-                ));
-                resource.status.cause = Some(cause);
-            }
-            resource.write_clock();
+            self.time(resource, before.get(&resource.status.slot), is_edited);
         }
         let next = references.and_then(|references| self.limit(&mut resources, &references));
         (resources, next)
+    }
+
+    /// Sets the times of a resource, which continue those of the line `before`, and reports a
+    /// provider that does not answer.
+    fn time(
+        &self,
+        resource: &mut ComposedResource,
+        before: Option<&ResourceStatus>,
+        is_edited: bool,
+    ) {
+        let limit = self.limit_of_slot(&resource.status.slot);
+        let now = self.observation.now;
+        resource.clock = Clock::of(&resource.status, before, limit, now, is_edited);
+        if let Some(cause) = self.unanswered(resource) {
+            resource.status.message = Some(format!(
+                "its provider has not answered for more than a minute. Check that the {} exists \
+                 and that the provider runs",
+                cause.provider_config()
+            ));
+            resource.status.cause = Some(cause);
+        }
+        resource.write_clock();
     }
 
     /// The cause of a cloud resource that has existed for a minute without any condition from its

@@ -84,7 +84,7 @@ fn add_sources(folder: &Path, names: &mut BTreeSet<String>) {
 /// Collects names with the product's prefix, outside of tests. They are names of labels, cookies,
 /// metrics and roles.
 fn add_names(text: &str, names: &mut BTreeSet<String>) {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     for line in text.lines().filter(|line| !line.trim_start().starts_with(['/', '*', '#'])) {
         for word in line.split(|c: char| !is_part(c)) {
