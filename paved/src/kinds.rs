@@ -5,6 +5,7 @@ mod schemas;
 
 use std::path::Path;
 
+use function_paved_road::apis::AnyApi;
 use paved_client::cluster::{Kinds, compositions};
 
 use crate::Console;
@@ -44,7 +45,10 @@ pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<
         }
     }
     if let Some(kind) = kinds.all().first() {
-        let name = kind.paved_api().map_or(kind.name(), |api| api.info().name);
+        // The name of an API means its claim.
+        let api = kind.paved_api().map(AnyApi::info);
+        let name = api.filter(|api| api.claim.kind == kind.name());
+        let name = name.map_or(kind.name(), |api| api.name);
         style::next(&format!("paved init {name} NAME -f NAME.yaml"), console)?;
     }
     if compositions.is_none() {

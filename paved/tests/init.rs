@@ -162,11 +162,22 @@ fn missing_fields_are_listed_without_a_terminal() {
 fn required_fields_on_a_terminal_are_asked_for() {
     let run = typed(
         &["init", "EnvironmentClaim"],
-        &["shop", "not an image", "ghcr.io/acme/shop:1", "shop"],
+        &["shop", "not an image", "ghcr.io/acme/shop:1", "shop", "", ""],
     );
     assert_golden("init-asked", &run.told());
     let run = typed(&["init", "stockpool", "x"], &["3"]);
     assert_eq!(run.code, 1, "{}", run.told());
+}
+
+#[test]
+fn end_of_the_input_writes_no_file() {
+    let folder = folder(&[]);
+    let file = within(&folder, "claim.yaml");
+    for lines in [&[][..], &["shop"]] {
+        let run = typed(&["init", "environment", "-f", &file], lines);
+        assert_eq!(run.code, 1, "{}", run.told());
+        assert!(!std::path::Path::new(&file).exists());
+    }
 }
 
 #[test]
@@ -237,6 +248,12 @@ fn invalid_arguments_are_reported() {
 
 /// Runs the command while a user types these lines at a terminal.
 fn typed(args: &[&str], lines: &[&str]) -> Run {
+    // With Settings, the command asks no cluster of this machine for its offer.
+    let settings = "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\n\
+                    gpuWorkspace: {amis: {us-east-1: ami-0a1b2c3d4e5f60718}}\n";
+    let folder = folder(&[("settings.yaml", settings)]);
+    let settings = within(&folder, "settings.yaml");
+    let args = [args, &["--settings", &settings]].concat();
     let mut lines: VecDeque<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut answer = || Ok(lines.pop_front().unwrap_or_default());
     let (mut out, mut err) = (Vec::new(), Vec::new());

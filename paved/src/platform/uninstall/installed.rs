@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::apis::{Flavour, find};
 use function_paved_road::manifests::{ENVIRONMENT_CONFIG, installation as names};
-use kube::api::{DynamicObject, ListParams};
-use paved_client::cluster::{CATEGORY, Cluster, is_denied};
+use kube::api::DynamicObject;
+use paved_client::cluster::{CATEGORY, Cluster, Selector, is_denied};
 use paved_client::git;
 
 use super::few;
@@ -252,7 +252,9 @@ async fn staying_configs(
 /// The Deployments of the portal and the controller, by their label. They are no part of this
 /// command.
 async fn programs(cluster: &Cluster) -> Result<Vec<String>, Failure> {
-    let labelled = ListParams::default().labels("app.kubernetes.io/part-of=paved-road");
+    let labelled = Selector::with(&[("app.kubernetes.io/part-of", "paved-road")])
+        .map_err(|invalid| Failure::Usage(invalid.to_string()))?
+        .list_params();
     let found = api(cluster, &DEPLOYMENTS.resource()).list_metadata(&labelled).await;
     let found = match found {
         Err(error) if is_denied(&error) => return Ok(Vec::new()),
