@@ -250,7 +250,7 @@ fn invalid_arguments_are_reported() {
 fn typed(args: &[&str], lines: &[&str]) -> Run {
     // With Settings, the command asks no cluster of this machine for its offer.
     let settings = "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\n\
-                    gpuWorkspace: {amis: {us-east-1: ami-0a1b2c3d4e5f60718}}\n";
+                    gpuWorkspace: {amis: {us-east-1: {default: ami-0a1b2c3d4e5f60718}}}\n";
     let folder = folder(&[("settings.yaml", settings)]);
     let settings = within(&folder, "settings.yaml");
     let args = [args, &["--settings", &settings]].concat();
