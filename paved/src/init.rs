@@ -92,13 +92,13 @@ fn settings(
         return Ok(Settings::default());
     }
     #[cfg(feature = "cluster")]
-    let found = offers::from_cluster(&[target.api], &Access::default(), console)?.pop().flatten();
-    #[cfg(not(feature = "cluster"))]
-    let found = None;
-    if found.is_none() {
-        writeln!(console.err, "note: {}", offers::WITHOUT_SETTINGS)?;
+    if let Some(Some(found)) =
+        offers::from_cluster(&[target.api], &Access::default(), console)?.pop()
+    {
+        return Ok(found);
     }
-    Ok(found.unwrap_or_default())
+    writeln!(console.err, "note: {}", offers::WITHOUT_SETTINGS)?;
+    Ok(Settings::default())
 }
 
 /// The estimated price without the platform team's Settings. `None` if a part has no list price.

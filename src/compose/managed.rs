@@ -94,7 +94,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Records a user's choice on the resource, for [`Composer::noted`].
+    /// Records a user's choice on the resource, for
+    /// [`Observation::noted`](crate::observe::Observation::noted).
     pub fn annotate(self, name: &'static str, value: impl Into<String>) -> Self {
         self.resolved_from(name, value, &[])
     }

@@ -147,7 +147,8 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Adds the object. [`Composer::seen`] returns it as its cluster stores it.
+    /// Adds the object. [`Observation::seen`](crate::observe::Observation::seen) returns it as its
+    /// cluster stores it.
     ///
     /// # Errors
     /// A Secret that would be wrapped and is not [`public`](Self::public), because all readers of

@@ -1,7 +1,7 @@
 //! The chart of the platform as a Helm package, with the release's version and registry.
 //!
 //! The templates in `deploy/chart` have no XRDs, Compositions, policies and rights. They read
-//! [`objects`], which the packaging adds.
+//! `objects`, which the packaging adds.
 
 mod objects;
 
