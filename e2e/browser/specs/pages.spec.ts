@@ -145,9 +145,12 @@ test('a secret is shown only on request', async ({ ada }) => {
   const connect = ada.getByRole('region', { name: 'Connect' });
   await expect(connect).not.toContainText('db_password');
   await connect.getByRole('button', { name: 'Show', exact: true }).click();
+  await connect.getByText('All values').click();
   await connect.getByRole('button', { name: 'Copy db_password' }).click();
   await expect.poll(() => clipboard(ada)).toMatch(/^\S{12,}$/);
   const secret = await clipboard(ada);
+  await expect(connect).not.toContainText(secret);
+  await connect.getByRole('button', { name: 'Show secrets' }).click();
   await expect(connect).toContainText(secret);
   await connect.getByRole('button', { name: 'Hide', exact: true }).click();
   await expect(connect).not.toContainText(secret);

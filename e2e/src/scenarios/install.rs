@@ -206,6 +206,7 @@ fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
                 }
             }
             Part::Configurations => drop(package::configuration::packages(&args, &output)?),
+            Part::Chart => drop(package::chart::write(&args, &output)?),
             other => bail!("the guide has {other:?} built, and pushes none of it: {build}"),
         }
     }
